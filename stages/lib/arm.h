@@ -1,0 +1,85 @@
+/*
+ * arm.h - one candidate (or champion, baseline, reference) ready to run on a device.
+ *
+ * The same calls for every device: emu (a confined child that maps the memfds and speaks
+ * stages/emu/protocol.h), sim (no execution, a deterministic figure), cuda (a worker, later).
+ * The clock is ours: elapsed_ns is CLOCK_MONOTONIC around the request and its reply, in this
+ * process; nothing a candidate prints or returns is ever taken for a time or a verdict.
+ *
+ * arm_open -> arm_run ... -> arm_close. An arm whose run did not end in ARM_OK is dead: close
+ * it. arm_open and arm_run return -1 only for trouble that is not the candidate's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ARM_H
+#define TS_ARM_H
+
+#include "err.h"
+#include "memory.h"
+
+#include <stdint.h>
+
+struct plan;
+struct spec;
+
+enum arm_status {
+	ARM_OK = 0,
+	ARM_FAULT,     /* signal, bad address, failed launch */
+	ARM_SANITIZER, /* ASan, UBSan or a race report */
+	ARM_DEADLOCK,  /* barrier not reached by all, no progress */
+	ARM_TIMEOUT,   /* wall or CPU limit */
+	ARM_REFUSED,   /* the device cannot run this launch (limits, unsupported feature) */
+	ARM_PROTOCOL,  /* the child answered nonsense or died silently */
+};
+
+enum arm_order { ARM_FORWARD = 0, ARM_REVERSE = 1, ARM_SHUFFLED = 2 }; /* threads and blocks */
+
+struct arm_opts {
+	const char *device;     /* "emu", "sim" */
+	const char *artefact;   /* directory or file made by the box */
+	const char *artefact_sha;
+	const char *variant;    /* emu image: "emu-fast" (default), "emu-sanitize", "emu-race" */
+	const struct spec *spec;
+	const struct plan *plan;
+	const char *const *axis_names; /* the workload's axes, all of them */
+	const int64_t *axis_values;
+	uint32_t n_axes;
+	const struct mem_layout *layout;
+	int in_fd, rw_fd;       /* borrowed */
+	int64_t timeout_ns;     /* per run, 0: 10 s */
+	const char *sim_key;    /* sim only: text that identifies the candidate (its sha256) */
+	const char *sim_role;   /* sim only: "candidate", "champion", "baseline" */
+};
+
+struct arm_run_opts {
+	enum arm_order order;
+	uint64_t order_seed;    /* for ARM_SHUFFLED */
+	uint64_t scrub_seed;    /* poison of shared memory and registers */
+	const double *scalars;  /* value per scalar input, in spec input order; NULL if none */
+	uint32_t n_scalars;
+	uint64_t sim_session, sim_rep; /* sim only: position, for its noise stream */
+};
+
+struct arm_result {
+	enum arm_status status;
+	int64_t elapsed_ns;  /* parent's clock, request to reply */
+	int64_t cpu_ns;      /* CPU the child used during the run; -1 unknown */
+	int64_t late_ns;     /* CPU the child used after its reply, at the next look; -1 unknown */
+	char text[4096];     /* report for people: sanitizer lines, fault; "" when ARM_OK */
+};
+
+struct arm; /* opaque */
+
+int arm_open(struct arm **a, const struct arm_opts *o, struct err *e);
+int arm_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out, struct err *e);
+void arm_close(struct arm *a);
+const char *arm_status_name(enum arm_status s);
+
+/* Bytes the plan uses of each of its workspaces, for checker_prepare. Returns how many. */
+uint32_t arm_workspaces(const struct arm *a, uint64_t *bytes, uint32_t max);
+/* 1 while the child of this arm is alive (always 1 on sim). */
+int arm_alive(struct arm *a);
+/* Layers of isolation active in the child, comma separated ("" on sim). */
+const char *arm_isolation(const struct arm *a);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * checker_call.h - talk to the checker, the only holder of keys, references and input sets.
+ *
+ * One checker process per stage, on a socketpair. The stage never sees a key, a reference or
+ * an input set other than the one now in memory, and the child sees even less.
+ *
+ *   checker_start
+ *     checker_draw      axes of a workload (public, tiny, or secret held-out drawn by key)
+ *     checker_open      its memory: layout and two memfds; workspaces sized for the arms
+ *       checker_prepare   write inputs of a rep, poison the rest, compute the reference
+ *       ... arm_run ...
+ *       checker_verify    compare all outputs in full, guards, inputs
+ *     checker_close
+ *     checker_mac, checker_subkey
+ *   checker_stop
+ *
+ * Inputs are a function of (stage key, workload, set, rep if perturbed, regime) only: the same
+ * numbers give the same inputs, whatever the poison. With `perturb` a few random elements of
+ * each input differ from the set's base content, in a way only the rep determines. Unperturbed
+ * sets and their references are cached in the checker (CHECKER_RING of them per workload).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_CHECKER_CALL_H
+#define TS_CHECKER_CALL_H
+
+#include "compare.h"
+#include "err.h"
+#include "hash.h"
+#include "memory.h"
+
+#include <stdint.h>
+
+enum {
+	CHECKER_AXES = 16,
+	CHECKER_SCALARS = 16,
+	CHECKER_WS = 8,       /* workspaces of a plan */
+	CHECKER_RING = 8,     /* cached input sets per workload */
+	CHECKER_WORKLOADS = 32, /* open at once */
+};
+
+enum checker_mode { CHECKER_PUBLIC = 0, CHECKER_HELD_OUT = 1, CHECKER_TINY = 2 };
+
+enum fill_regime {
+	REGIME_SPEC = 0,   /* the spec's own fills */
+	REGIME_MIXED,      /* mixed magnitudes, rare large spikes */
+	REGIME_NEAR_EQUAL, /* rows that differ in a few elements only */
+	REGIME_EXACT_A,    /* first operand wide integers, others in {-1,0,1}: sums exact */
+	REGIME_EXACT_B,    /* swapped */
+	REGIME_COUNT
+};
+
+struct checker_opts {
+	const char *run_dir;  /* "trials/runs/r0001": key and spec snapshot; NULL: throw-away key */
+	const char *spec_dir; /* NULL: RUN_DIR/spec */
+	const char *trial;    /* "0007"; with run_dir NULL any text */
+	const char *stage;    /* "judge", "bench", "confirm", ... : names the stage key */
+};
+
+struct checker_axes {
+	uint32_t n;
+	char name[CHECKER_AXES][32];
+	int64_t value[CHECKER_AXES];
+};
+
+struct checker_open {
+	enum checker_mode mode;
+	uint32_t index;             /* of the workload in its list; held-out: any number */
+	int emu;                    /* 1: the workload's emu axes */
+	int fence;                  /* 1: unmapped page behind each buffer */
+	uint32_t n_ws;              /* workspaces: the largest any arm needs, per slot */
+	uint64_t ws[CHECKER_WS];
+	const char *reference;      /* image of the reference built by the box; NULL: see below */
+	const char *baseline;       /* image of the baseline, for the error ratio; NULL: none */
+};
+
+struct checker_work {
+	uint32_t id;
+	struct checker_axes axes;
+	struct mem_layout layout;
+	int in_fd, rw_fd;           /* ours to close: checker_close does */
+	uint32_t n_scalars;
+	uint32_t regimes;           /* bit per enum fill_regime that this spec allows */
+};
+
+struct checker_prep {
+	uint64_t rep;      /* names the perturbation and the scalars */
+	uint32_t set;      /* base content */
+	int perturb;
+	enum fill_regime regime;
+	uint32_t poison;   /* pattern and seed of poison and guards */
+	int ratio;         /* 1: run the baseline too and compute the error ratio at verify */
+	uint32_t n_ws;     /* what the coming arm uses of each workspace */
+	uint64_t ws[CHECKER_WS];
+};
+
+struct checker; /* opaque */
+
+int checker_start(struct checker **c, const struct checker_opts *o, struct err *e);
+void checker_stop(struct checker *c);
+
+int checker_draw(struct checker *c, enum checker_mode mode, uint32_t index, int emu,
+		 struct checker_axes *out, struct err *e);
+int checker_open(struct checker *c, const struct checker_open *o, struct checker_work *w,
+		 struct err *e);
+void checker_close(struct checker *c, struct checker_work *w);
+
+/* `scalars` gets the value of each scalar input for this rep, in spec input order. */
+int checker_prepare(struct checker *c, const struct checker_work *w, const struct checker_prep *p,
+		    double scalars[CHECKER_SCALARS], struct err *e);
+int checker_verify(struct checker *c, const struct checker_work *w, struct compare_result *out,
+		   struct err *e);
+/* Hash outputs, guards and inputs again (late writes). 1 in `same` if nothing moved since verify. */
+int checker_again(struct checker *c, const struct checker_work *w, int *same, struct err *e);
+
+/* HMAC under the run key over a verdict's text; check: *ok. */
+int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);
+int checker_mac_ok(struct checker *c, const void *data, size_t len, const char *mac, int *ok,
+		   struct err *e);
+/* The stage key, to be published with the stage's verdict. The checker refuses to draw,
+ * open or prepare anything afterwards. */
+int checker_subkey(struct checker *c, char out[HASH_HEX], struct err *e);
+
+#endif

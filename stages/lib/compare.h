@@ -1,0 +1,63 @@
+/*
+ * compare.h - is an output right? Every element, NaN-safe, scaled by the reference alone.
+ *
+ * compare_output adds one output to a running result: it fails on the first rule broken and
+ * keeps the worst figures of all outputs. The reference of a float output is float64; of an
+ * integer output it has the output's own type.
+ *
+ * Figures: worst = largest |err| / bound over all elements (<= 1 passes); rel_l2 over the whole
+ * output and row_l2 over its worst row; ratio = a row's rms error over the rms error of the
+ * baseline kernel on the same inputs (with a floor, so that an exact baseline convicts nobody).
+ * No index, value or seed leaves this module: feedback is coarse on purpose (threats.md J05).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_COMPARE_H
+#define TS_COMPARE_H
+
+#include "err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct spec_compare; /* spec.h */
+
+struct compare_result {
+	int32_t pass;       /* 1 only if every check ran and held */
+	char code[40];      /* reason code: "ok", "judge.nonfinite", "judge.rel_l2", ... */
+	char output[48];    /* the output that failed first; "" if none */
+	double worst;       /* largest error over its bound */
+	double rel_l2;      /* worst output */
+	double row_l2;      /* worst row of the worst output */
+	double ratio;       /* worst error ratio; 0 when not measured */
+	double wrong;       /* share of elements of the failing output that are out of bounds, 0..1 */
+	double poison;      /* share of its elements that still hold the poison, 0..1 */
+	uint8_t hash[32];   /* SHA-256 of all output payloads (bit-for-bit agreement) */
+};
+
+/* What one output is compared with. */
+struct compare_side {
+	const char *name;
+	int dtype;               /* of `got` */
+	size_t n;                /* elements */
+	size_t row;              /* elements of a row, >= 1 */
+	const void *got;         /* candidate's */
+	const void *ref;         /* float64 or native integers */
+	const void *base;        /* baseline kernel's output of the same dtype, or NULL */
+	const void *poison;      /* what the buffer held before, or NULL */
+	int exact;               /* exact-integer regime: got must equal ref rounded to dtype */
+};
+
+void compare_begin(struct compare_result *r); /* pass = 1, code "ok", zeros */
+
+/* Element-wise rules: tolerance, exact, exact-integer regime. Rules that need several buffers
+ * (top-k values with indices, ties, stable sort) are in compare_sets.h. */
+void compare_output(struct compare_result *r, const struct spec_compare *c,
+		    const struct compare_side *s);
+/* Fail with a code unless already failed. */
+void compare_fail(struct compare_result *r, const char *code, const char *output);
+
+/* Chi-square upper tail probability P(X >= x) for k degrees of freedom. */
+double compare_chi2_tail(double x, double k);
+
+#endif
