@@ -1,0 +1,24 @@
+/*
+ * reason.h - the closed list of reason codes.
+ *
+ * Every verdict carries one code of this list; rejection statistics, prompts and pages are built
+ * from them. A code is `ok` or `area.word`; the table is sorted and each row has one line for
+ * people. A test asserts order and spelling; verdict.h refuses a code that is not here.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_REASON_H
+#define TS_REASON_H
+
+struct reason {
+	const char *code;
+	const char *text; /* for people: lower case, no full stop */
+};
+
+extern const struct reason REASONS[];
+extern const int REASONS_COUNT;
+
+const struct reason *reason_find(const char *code); /* NULL if not in the list */
+const char *reason_text(const char *code);          /* "unknown reason" if not in the list */
+
+#endif
