@@ -16,11 +16,11 @@
 
 #include "err.h"
 #include "memory.h"
+#include "spec.h"
 
 #include <stdint.h>
 
 struct plan;
-struct spec;
 
 enum arm_status {
 	ARM_OK = 0,
@@ -41,9 +41,7 @@ struct arm_opts {
 	const char *variant;    /* emu image: "emu-fast" (default), "emu-sanitize", "emu-race" */
 	const struct spec *spec;
 	const struct plan *plan;
-	const char *const *axis_names; /* the workload's axes, all of them */
-	const int64_t *axis_values;
-	uint32_t n_axes;
+	const struct axes *axes;       /* the workload's, complete */
 	const struct mem_layout *layout;
 	int in_fd, rw_fd;       /* borrowed */
 	int64_t timeout_ns;     /* per run, 0: 10 s */

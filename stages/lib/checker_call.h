@@ -28,12 +28,12 @@
 #include "err.h"
 #include "hash.h"
 #include "memory.h"
+#include "spec.h"
 
 #include <stdint.h>
 
 enum {
-	CHECKER_AXES = 16,
-	CHECKER_SCALARS = 16,
+	CHECKER_SCALARS = SPEC_MAX_TENSORS,
 	CHECKER_WS = 8,       /* workspaces of a plan */
 	CHECKER_RING = 8,     /* cached input sets per workload */
 	CHECKER_WORKLOADS = 32, /* open at once */
@@ -57,12 +57,6 @@ struct checker_opts {
 	const char *stage;    /* "judge", "bench", "confirm", ... : names the stage key */
 };
 
-struct checker_axes {
-	uint32_t n;
-	char name[CHECKER_AXES][32];
-	int64_t value[CHECKER_AXES];
-};
-
 struct checker_open {
 	enum checker_mode mode;
 	uint32_t index;             /* of the workload in its list; held-out: any number */
@@ -76,7 +70,7 @@ struct checker_open {
 
 struct checker_work {
 	uint32_t id;
-	struct checker_axes axes;
+	struct axes axes;           /* complete, by axis index of the spec */
 	struct mem_layout layout;
 	int in_fd, rw_fd;           /* ours to close: checker_close does */
 	uint32_t n_scalars;
@@ -100,7 +94,7 @@ int checker_start(struct checker **c, const struct checker_opts *o, struct err *
 void checker_stop(struct checker *c);
 
 int checker_draw(struct checker *c, enum checker_mode mode, uint32_t index, int emu,
-		 struct checker_axes *out, struct err *e);
+		 struct axes *out, struct err *e);
 int checker_open(struct checker *c, const struct checker_open *o, struct checker_work *w,
 		 struct err *e);
 void checker_close(struct checker *c, struct checker_work *w);

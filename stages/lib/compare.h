@@ -16,16 +16,15 @@
 #define TS_COMPARE_H
 
 #include "err.h"
+#include "spec.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct spec_compare; /* spec.h */
-
 struct compare_result {
 	int32_t pass;       /* 1 only if every check ran and held */
 	char code[40];      /* reason code: "ok", "judge.nonfinite", "judge.rel_l2", ... */
-	char output[48];    /* the output that failed first; "" if none */
+	char output[72];    /* the output that failed first; "" if none */
 	double worst;       /* largest error over its bound */
 	double rel_l2;      /* worst output */
 	double row_l2;      /* worst row of the worst output */

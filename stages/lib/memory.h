@@ -26,8 +26,8 @@
 #include <stdint.h>
 
 enum {
-	MEM_MAX = 48,     /* buffers of a workload */
-	MEM_NAME = 48,    /* with the NUL */
+	MEM_MAX = 72,     /* buffers of a workload */
+	MEM_NAME = 72,    /* with the NUL */
 	MEM_ALIGN = 16,   /* end alignment under a fence: the widest vector load */
 	MEM_GUARD = 4096, /* least guard in front and behind, bytes */
 };
