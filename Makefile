@@ -1,0 +1,138 @@
+# Touchstone: an honest optimisation loop for GPU code.
+#
+# SYNOPSIS
+#   make [goal] [NAME=value...]
+#
+# EXAMPLES
+#   make                                   this help
+#   make iterate SPEC=vector_add N=10      ten trials on this machine: no GPU, no key needed
+#   make iterate SPEC=gemm PROFILE=nebius  proposals by a language model (prompts/, profiles)
+#   make status                            how the run stands; from another terminal too
+#   make resume                            go on with the run that was interrupted
+#   make try SPEC=gemm KERNEL=k.cu PLAN=p.json    my own kernel, same judge, same table
+#
+# FILES
+#   specs/NAME/            a problem          trials/NNNN/            the record of one candidate
+#   champion/NAME/DEVICE/  the best so far    trials/runs/R/          settings and spend of one run
+#   reports/               pages to read      .build/                 what the compiler made
+#
+# EXIT
+#   make itself exits 0 or 2. The code of the program that stopped it (2 usage, 3 malformed
+#   input, 4 something is not installed, 70 our fault, 75 try again, 111 system call failed) is
+#   in the last line printed and in trials/runs/R/status.json.
+#
+# Kill it at any moment: `make iterate` goes on where it stopped and never buys a reply twice.
+
+ifeq (,$(filter grouped-target,$(.FEATURES))$(filter 4.3% 4.4% 4.5%,$(MAKE_VERSION)))
+$(error GNU Make 4.3 or newer is needed, this is $(MAKE_VERSION))
+endif
+ifneq (,$(findstring t,$(firstword -$(MAKEFLAGS))))
+$(error make -t would forge verdicts: it is refused here)
+endif
+DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
+
+MAKEFLAGS += -rR --no-print-directory
+SHELL := /bin/sh
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+##@ Settings (make goal NAME=value)
+## SPEC=vector_add    problem: a folder of specs/
+## N=10               trials of a new run
+## DEVICE=            emu (this processor), sim (synthetic) or cuda; empty: the best that works here
+## PROPOSER=          openai, command, sweep, manual; empty: openai if configured, else sweep
+## PROFILE= MODEL=    endpoint profile and model of the openai proposer
+## WIDTH=1            trials in flight; 1 learns from every verdict
+## SEED=1             orders the search; never derives a key
+## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
+## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
+## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
+SPEC ?=
+N ?=
+DEVICE ?=
+PROPOSER ?=
+PROFILE ?=
+MODEL ?=
+WIDTH ?=
+SEED ?=
+MAX_TOKENS ?=
+MAX_USD ?=
+MAX_CALLS ?=
+MAX_GPU_S ?=
+MAX_WALL_S ?=
+ALLOW_WEAK ?=
+KERNEL ?=
+PLAN ?=
+TRIAL ?=
+FROM ?=
+
+include tools/make/build.mk
+
+# What iterate is told. Only settings that were given are passed: the rest are its defaults, and
+# a resumed run keeps those it was started with. `+` only when make really runs: the program
+# starts a make of its own, and a dry run must start nothing.
+quote = '$(subst ','\'',$1)'
+given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
+SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
+	MAX_WALL_S ALLOW_WEAK
+ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
+
+##@ Goals
+.PHONY: help all iterate resume status report champion check try replay redo adopt new test clean \
+	devices tidy stale
+
+help: ## this page
+	@awk -f tools/make/help.awk $(firstword $(MAKEFILE_LIST))
+
+all: $(PROGRAMS) ## compile everything
+
+iterate: all ## run N trials on SPEC, or go on with the run that was interrupted
+	$(ITERATE) $(call given,$(SETTINGS))
+
+resume: all ## go on with the interrupted run, with its own settings
+	$(ITERATE) --resume
+
+status: $(B)/bin/status ## the run so far: verdicts, champion, spend, what is in flight
+	$(Q)$(B)/bin/status
+
+report: all ## write reports/ from the closed records
+	$(Q)$(B)/bin/render
+
+champion: $(B)/bin/status ## show the best of SPEC, on every device
+	$(Q)$(B)/bin/status --champion $(call given,SPEC)
+
+check: all ## prove SPEC sound before money is spent on it
+	$(Q)$(B)/bin/check $(call given,SPEC DEVICE)
+
+try: all ## judge my own kernel: SPEC= KERNEL= PLAN=
+	$(ITERATE) --try $(call given,$(SETTINGS) KERNEL PLAN)
+
+redo: all ## the reply of TRIAL once more, as a new trial
+	$(ITERATE) --redo $(call given,$(SETTINGS) TRIAL)
+
+adopt: all ## candidate files from FROM=folder, as a new trial
+	$(ITERATE) --adopt $(call given,$(SETTINGS) FROM)
+
+replay: all ## rebuild TRIAL from its record, judge it again, compare
+	$(Q)$(B)/bin/replay $(call given,TRIAL)
+
+new: $(B)/bin/iterate ## give up the interrupted run, so that the next iterate starts a new one
+	$(ITERATE) --new
+
+devices: all ## what this machine can run on
+	$(Q)$(B)/bin/iterate --devices
+
+tidy: $(B)/bin/iterate ## remove leftovers of killed programs
+	$(ITERATE) --tidy
+
+stale: $(B)/bin/status ## trials made by other builds of the programs than the present ones
+	$(Q)$(B)/bin/status --stale
+
+test: all $(TESTS) ## every test suite; last line: passed, failed
+	$(Q)BUILD=$(B) tests/run-all
+
+clean: ## remove what the compiler made; trials, champion and reports stay
+	$(Q)rm -rf .build .build-san
+
+include tools/make/trials.mk

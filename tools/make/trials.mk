@@ -1,0 +1,1 @@
+# trials.mk - the pipeline: which verdict needs which.
