@@ -10,15 +10,16 @@
 #ifndef TS_REASON_H
 #define TS_REASON_H
 
+#include <stddef.h>
+
 struct reason {
 	const char *code;
 	const char *text; /* for people: lower case, no full stop */
 };
 
-extern const struct reason REASONS[];
-extern const int REASONS_COUNT;
-
 const struct reason *reason_find(const char *code); /* NULL if not in the list */
 const char *reason_text(const char *code);          /* "unknown reason" if not in the list */
+
+const struct reason *reason_list(size_t *count);     /* the whole table, sorted */
 
 #endif
