@@ -36,9 +36,10 @@ enum arm_order { ARM_FORWARD = 0, ARM_REVERSE = 1, ARM_SHUFFLED = 2 }; /* thread
 
 struct arm_opts {
 	const char *device;     /* "emu", "sim" */
-	const char *artefact;   /* directory or file made by the box */
+	const char *artefact;   /* file made by the box */
 	const char *artefact_sha;
-	const char *variant;    /* emu image: "emu-fast" (default), "emu-sanitize", "emu-race" */
+	int sanitize;           /* emu: the image is an emu-sanitize or emu-race build */
+	int reference;          /* the spec's reference: float outputs are float64 */
 	const struct spec *spec;
 	const struct plan *plan;
 	const struct axes *axes;       /* the workload's, complete */
@@ -53,8 +54,7 @@ struct arm_run_opts {
 	enum arm_order order;
 	uint64_t order_seed;    /* for ARM_SHUFFLED */
 	uint64_t scrub_seed;    /* poison of shared memory and registers */
-	const double *scalars;  /* value per scalar input, in spec input order; NULL if none */
-	uint32_t n_scalars;
+	const double *scalars;  /* by input index of the spec; NULL if it has no scalar input */
 	uint64_t sim_session, sim_rep; /* sim only: position, for its noise stream */
 };
 
@@ -62,7 +62,8 @@ struct arm_result {
 	enum arm_status status;
 	int64_t elapsed_ns;  /* parent's clock, request to reply */
 	int64_t cpu_ns;      /* CPU the child used during the run; -1 unknown */
-	int64_t late_ns;     /* CPU the child used after its reply, at the next look; -1 unknown */
+	int64_t late_ns;     /* CPU the child used between the reply before this one and this
+	                      * request: work that nobody timed; 0 first time, -1 unknown */
 	char text[4096];     /* report for people: sanitizer lines, fault; "" when ARM_OK */
 };
 
@@ -75,6 +76,8 @@ const char *arm_status_name(enum arm_status s);
 
 /* Bytes the plan uses of each of its workspaces, for checker_prepare. Returns how many. */
 uint32_t arm_workspaces(const struct arm *a, uint64_t *bytes, uint32_t max);
+/* The same for the last run, looked at now; -1 unknown. */
+int64_t arm_late(struct arm *a);
 /* 1 while the child of this arm is alive (always 1 on sim). */
 int arm_alive(struct arm *a);
 /* Layers of isolation active in the child, comma separated ("" on sim). */

@@ -34,7 +34,7 @@
 
 enum {
 	CHECKER_SCALARS = SPEC_MAX_TENSORS,
-	CHECKER_WS = 8,       /* workspaces of a plan */
+	CHECKER_WS = 32,      /* workspaces of a plan */
 	CHECKER_RING = 8,     /* cached input sets per workload */
 	CHECKER_WORKLOADS = 32, /* open at once */
 };
@@ -73,7 +73,6 @@ struct checker_work {
 	struct axes axes;           /* complete, by axis index of the spec */
 	struct mem_layout layout;
 	int in_fd, rw_fd;           /* ours to close: checker_close does */
-	uint32_t n_scalars;
 	uint32_t regimes;           /* bit per enum fill_regime that this spec allows */
 };
 
@@ -99,7 +98,7 @@ int checker_open(struct checker *c, const struct checker_open *o, struct checker
 		 struct err *e);
 void checker_close(struct checker *c, struct checker_work *w);
 
-/* `scalars` gets the value of each scalar input for this rep, in spec input order. */
+/* `scalars` gets the value of each scalar input for this rep, by input index of the spec. */
 int checker_prepare(struct checker *c, const struct checker_work *w, const struct checker_prep *p,
 		    double scalars[CHECKER_SCALARS], struct err *e);
 int checker_verify(struct checker *c, const struct checker_work *w, struct compare_result *out,

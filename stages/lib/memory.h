@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 enum {
-	MEM_MAX = 72,     /* buffers of a workload */
+	MEM_MAX = 96,     /* buffers of a workload */
 	MEM_NAME = 72,    /* with the NUL */
 	MEM_ALIGN = 16,   /* end alignment under a fence: the widest vector load */
 	MEM_GUARD = 4096, /* least guard in front and behind, bytes */
@@ -37,6 +37,7 @@ enum mem_kind { MEM_INPUT, MEM_OUTPUT, MEM_WORKSPACE };
 struct mem_buf {
 	char name[MEM_NAME];
 	int32_t kind;     /* enum mem_kind */
+	int32_t index;    /* input or output of the spec, or workspace of the plan */
 	int32_t dtype;    /* enum dtype; DT_NONE for a workspace */
 	uint64_t bytes;   /* payload; for a workspace, its capacity in this session */
 	uint64_t offset;  /* of the payload in its memfd */
@@ -61,14 +62,14 @@ struct mem {
 };
 
 /* Append a buffer (offset and addresses still open). */
-int mem_add(struct mem_layout *l, const char *name, enum mem_kind kind, int dtype, uint64_t bytes,
-	    struct err *e);
+int mem_add(struct mem_layout *l, const char *name, enum mem_kind kind, int index, int dtype,
+	    uint64_t bytes, struct err *e);
 /* Fix offsets and addresses. `r` chooses the base address; NULL takes a fixed one. */
 int mem_plan(struct mem_layout *l, int fence, struct rng *r, struct err *e);
 int mem_create(struct mem *m, const struct mem_layout *l, struct err *e);
 void mem_destroy(struct mem *m);
 
-const struct mem_buf *mem_find(const struct mem_layout *l, const char *name);
+const struct mem_buf *mem_find(const struct mem_layout *l, enum mem_kind kind, int index); /* or NULL */
 void *mem_at(const struct mem *m, const struct mem_buf *b); /* our pointer to the payload */
 
 /*

@@ -1,0 +1,97 @@
+/*
+ * arm.c - choose the device implementation of an arm; what they have in common. See arm.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "arm_impl.h"
+#include "buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int64_t arm_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+const char *arm_status_name(enum arm_status s)
+{
+	static const char *const NAME[] = {"ok", "fault", "sanitizer", "deadlock", "timeout",
+					   "refused", "protocol"};
+
+	return s <= ARM_PROTOCOL ? NAME[s] : "?";
+}
+
+int arm_open(struct arm **out, const struct arm_opts *o, struct err *e)
+{
+	struct arm *a = xcalloc(1, sizeof *a);
+
+	*out = NULL;
+	a->spec = o->spec;
+	a->axes = *o->axes;
+	if (facts_find(o->device, &a->facts, e) < 0)
+		goto fail;
+	if (a->facts.class == DEVICE_EMU)
+		a->ops = &ARM_EMU_OPS;
+	else if (a->facts.class == DEVICE_SIM)
+		a->ops = &ARM_SIM_OPS;
+	else {
+		err_set(e, EX_NOENV, "device '%s' cannot run candidates yet", o->device);
+		goto fail;
+	}
+	if (plan_resolve(o->plan, o->spec, o->axes, &a->facts, o->reference, &a->l, e) < 0)
+		goto fail;
+	if (a->ops->open(a, o, e) < 0) {
+		launches_free(&a->l);
+		goto fail;
+	}
+	*out = a;
+	return 0;
+fail:
+	free(a);
+	return -1;
+}
+
+int arm_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out, struct err *e)
+{
+	memset(out, 0, sizeof *out);
+	out->cpu_ns = out->late_ns = -1;
+	return a->ops->run(a, r, out, e);
+}
+
+void arm_close(struct arm *a)
+{
+	if (!a)
+		return;
+	a->ops->close(a);
+	launches_free(&a->l);
+	free(a);
+}
+
+uint32_t arm_workspaces(const struct arm *a, uint64_t *bytes, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; n < (uint32_t)a->l.nworkspaces && n < max; n++)
+		bytes[n] = (uint64_t)a->l.workspace[n].bytes;
+	return n;
+}
+
+int64_t arm_late(struct arm *a)
+{
+	return a->ops->late(a);
+}
+
+int arm_alive(struct arm *a)
+{
+	return a->ops->alive(a);
+}
+
+const char *arm_isolation(const struct arm *a)
+{
+	return a->isolation;
+}

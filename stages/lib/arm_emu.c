@@ -1,0 +1,515 @@
+/*
+ * arm_emu.c - an arm on the emulation: a confined child that holds the image. See arm.h.
+ *
+ * Writes the launch script (stages/emu/protocol.h) into a memfd of its own, starts the image
+ * through child_call.h with the two memory files reopened read-only and read-write, and times
+ * request and reply. Never parses what a candidate prints beyond handing it on as text.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "arm_impl.h"
+#include "buf.h"
+#include "child_call.h"
+
+#include "../emu/protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct emu {
+	struct child child;
+	int started, dead, mapped;
+	int script_fd;
+	struct buf script;
+	int sanitize;
+	struct mem_layout layout;
+	int64_t timeout_ns;
+	double cpu_at_reply;  /* seconds; negative before the first */
+	double scalar[SPEC_MAX_TENSORS];
+};
+
+/* ---- the script ---- */
+
+/* What the image maps for buffer b. Under a fence or a sanitizer the payload alone, so that the
+ * first byte past it is outside; else the whole segment, guards readable as on a GPU. */
+static struct emu_buffer script_buffer(const struct emu *m, const struct mem_buf *b)
+{
+	struct emu_buffer o = {0};
+	int bare = m->layout.fence || m->sanitize;
+
+	o.fd = b->kind == MEM_INPUT ? EMU_FD_RO : EMU_FD_RW;
+	o.offset = bare ? b->offset : b->seg_off;
+	o.bytes = bare ? b->bytes : b->seg_len;
+	o.base = bare ? b->addr : b->seg_addr;
+	return o;
+}
+
+static int buffer_index(const struct emu *m, enum mem_kind kind, int index)
+{
+	const struct mem_buf *b = mem_find(&m->layout, kind, index);
+
+	return b && b->bytes ? (int)(b - m->layout.buf) : -1;
+}
+
+/* Script numbers of buffers: those of no bytes have none. */
+static uint32_t script_number(const struct emu *m, int index)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < index; i++)
+		n += m->layout.buf[i].bytes > 0;
+	return n;
+}
+
+static int script_arg(const struct emu *m, const struct launch_arg *a, struct emu_arg *o,
+		      struct err *e)
+{
+	static const enum mem_kind KIND[] = {[ROLE_INPUT] = MEM_INPUT, [ROLE_OUTPUT] = MEM_OUTPUT,
+					     [ROLE_WORKSPACE] = MEM_WORKSPACE};
+
+	memset(o, 0, sizeof *o);
+	if (a->kind == ARG_MAP)
+		return err_set(e, EX_NOENV, "tensor maps cannot be emulated");
+	if (a->kind != ARG_BUFFER) {
+		o->kind = EMU_ARG_VALUE;
+		o->bytes = (uint32_t)a->n;
+		memcpy(o->value, a->data, (size_t)a->n);
+		return 0;
+	}
+	int i = buffer_index(m, KIND[a->role], a->index);
+	o->bytes = 8;
+	if (i < 0) { /* an empty buffer: a null pointer */
+		o->kind = EMU_ARG_VALUE;
+		return 0;
+	}
+	const struct mem_buf *b = &m->layout.buf[i];
+	struct emu_buffer sb = script_buffer(m, b);
+	o->kind = EMU_ARG_POINTER;
+	o->buffer = script_number(m, i);
+	o->offset = b->addr - sb.base + (uint64_t)a->offset;
+	return 0;
+}
+
+static uint32_t residency(const struct arm *a)
+{
+	int64_t least = EMU_MAX_RESIDENCY, coop = 1;
+
+	for (int i = 0; i < a->l.n; i++) {
+		const struct launch *l = &a->l.launch[i];
+		int64_t blocks = 1;
+		int64_t threads = (int64_t)l->block[0] * l->block[1] * l->block[2];
+		if (facts_occupancy(&a->facts, l->entry, threads, l->shared, &blocks, NULL) < 0)
+			blocks = 1;
+		blocks *= a->facts.sm_count;
+		least = blocks < least ? blocks : least;
+		int64_t grid = (int64_t)l->grid[0] * l->grid[1] * l->grid[2];
+		if (l->cooperative && grid > coop)
+			coop = grid;
+	}
+	least = least < coop ? coop : least;
+	return (uint32_t)(least < 1 ? 1 : least > EMU_MAX_RESIDENCY ? EMU_MAX_RESIDENCY : least);
+}
+
+static int entry_index(const struct plan *p, const char *entry)
+{
+	for (int i = 0; i < p->nentries; i++)
+		if (!strcmp(p->entry[i], entry))
+			return i;
+	return -1;
+}
+
+static void script_launch(const struct launch *l, int entry, uint32_t first, struct emu_launch *o)
+{
+	memset(o, 0, sizeof *o);
+	o->entry = (uint32_t)entry;
+	memcpy(o->grid, l->grid, sizeof o->grid);
+	memcpy(o->block, l->block, sizeof o->block);
+	memcpy(o->cluster, l->cluster, sizeof o->cluster);
+	o->shared_bytes = l->shared;
+	o->flags = l->cooperative ? EMU_LAUNCH_COOPERATIVE : 0;
+	o->first_arg = first;
+	o->n_args = (uint32_t)l->nargs;
+}
+
+static void script_head(const struct arm *a, struct emu *m, struct emu_script *h)
+{
+	memset(h, 0, sizeof *h);
+	h->magic = EMU_MAGIC;
+	h->version = EMU_VERSION;
+	h->sm_count = (uint32_t)a->facts.sm_count;
+	h->residency = residency(a);
+	h->max_shared = (uint32_t)(a->facts.max_shared < EMU_MAX_SHARED ? a->facts.max_shared
+								      : EMU_MAX_SHARED);
+	h->n_launches = (uint32_t)a->l.n;
+	for (int i = 0; i < a->l.n; i++)
+		h->n_args += (uint32_t)a->l.launch[i].nargs;
+	for (uint32_t i = 0; i < m->layout.n; i++)
+		h->n_buffers += m->layout.buf[i].bytes > 0;
+	for (int i = 0; i < a->l.nworkspaces; i++)
+		h->n_zeros += a->l.workspace[i].zero && a->l.workspace[i].bytes > 0;
+}
+
+static void script_zeros(const struct arm *a, struct emu *m)
+{
+	for (int i = 0; i < a->l.nworkspaces; i++) {
+		int b = buffer_index(m, MEM_WORKSPACE, i);
+		struct emu_zero z = {0};
+
+		if (!a->l.workspace[i].zero || a->l.workspace[i].bytes <= 0 || b < 0)
+			continue;
+		z.buffer = script_number(m, b);
+		z.offset = m->layout.buf[b].addr - script_buffer(m, &m->layout.buf[b]).base;
+		z.bytes = (uint64_t)a->l.workspace[i].bytes;
+		buf_add(&m->script, &z, sizeof z);
+	}
+}
+
+static int script_make(struct arm *a, struct emu *m, const struct plan *p, struct err *e)
+{
+	struct emu_script h;
+	uint32_t first = 0;
+
+	script_head(a, m, &h);
+	buf_clear(&m->script);
+	buf_add(&m->script, &h, sizeof h);
+	for (uint32_t i = 0; i < m->layout.n; i++) {
+		struct emu_buffer b = script_buffer(m, &m->layout.buf[i]);
+		if (b.bytes && m->layout.buf[i].bytes)
+			buf_add(&m->script, &b, sizeof b);
+	}
+	script_zeros(a, m);
+	for (int i = 0; i < a->l.n; i++) {
+		struct emu_launch o;
+		int entry = entry_index(p, a->l.launch[i].entry);
+
+		if (entry < 0)
+			return err_set(e, EX_BADINPUT, "launch %d: entry '%s' is not declared", i,
+				       a->l.launch[i].entry);
+		script_launch(&a->l.launch[i], entry, first, &o);
+		first += o.n_args;
+		buf_add(&m->script, &o, sizeof o);
+	}
+	for (int i = 0; i < a->l.n; i++)
+		for (int k = 0; k < a->l.launch[i].nargs; k++) {
+			struct emu_arg o;
+			if (script_arg(m, &a->l.launch[i].arg[k], &o, e) < 0)
+				return -1;
+			buf_add(&m->script, &o, sizeof o);
+		}
+	h.bytes = (uint32_t)m->script.len;
+	memcpy(m->script.data, &h, sizeof h);
+	if (m->script.len > EMU_MAX_SCRIPT)
+		return err_set(e, EX_BADINPUT, "launch list too long for the emulation");
+	return 0;
+}
+
+/* Put this rep's scalars into the launches. Returns 1 if any differs from what is mapped. */
+static int scalars_set(struct arm *a, struct emu *m, const double *v)
+{
+	int changed = !m->mapped;
+
+	for (int i = 0; v && i < a->spec->ninputs; i++) {
+		const struct spec_tensor *t = &a->spec->input[i];
+		uint8_t data[8] = {0};
+
+		if (!t->scalar)
+			continue;
+		if (m->mapped && !memcmp(&v[i], &m->scalar[i], sizeof v[i]))
+			continue;
+		m->scalar[i] = v[i];
+		changed = 1;
+		dtype_store(t->dtype, data, 0, v[i]);
+		launches_scalar(&a->l, i, data, (int)dtype_size(t->dtype));
+	}
+	return changed;
+}
+
+/* ---- talking ---- */
+
+static int send_all(int fd, const void *data, size_t n)
+{
+	const char *p = data;
+
+	while (n) {
+		ssize_t k = write(fd, p, n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return -1;
+		p += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+/* 0 done; 1 deadline or resource limit; -1 end of file. */
+static int recv_all(struct emu *m, void *data, size_t n, int64_t deadline)
+{
+	char *p = data;
+
+	while (n) {
+		int64_t left = deadline - arm_now_ns();
+		struct pollfd f = {.fd = m->child.from, .events = POLLIN};
+
+		if (left <= 0 || child_over(&m->child))
+			return 1;
+		int64_t ms = left / 1000000 + 1;
+		int k = poll(&f, 1, ms > 100 ? 100 : (int)ms);
+		if (k < 0 && errno != EINTR)
+			return -1;
+		if (k <= 0)
+			continue;
+		ssize_t got = read(f.fd, p, n);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -1;
+		p += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static void add_text(struct arm_result *out, const char *s, size_t n)
+{
+	size_t have = strlen(out->text), room = sizeof out->text - 1 - have;
+
+	if (n > room)
+		n = room;
+	memcpy(out->text + have, s, n);
+	out->text[have + n] = 0;
+}
+
+/* The child is beyond use: reap it and say how it ended. */
+static void bury(struct emu *m, struct arm_result *out, enum arm_status status)
+{
+	struct child_end end;
+	struct err e;
+	/* One that closed its pipe is about to exit by itself: let it, for its exit code. */
+	double grace = status == ARM_PROTOCOL || status == ARM_SANITIZER ? 1 : 0.05;
+
+	m->dead = 1;
+	if (status == ARM_TIMEOUT)
+		child_kill(&m->child);
+	int k = child_wait(&m->child, grace, &end, &e);
+	if (k == 1) {
+		child_kill(&m->child);
+		k = child_wait(&m->child, -1, &end, &e);
+	}
+	m->started = 0;
+	if (!out) {
+		if (k == 0)
+			child_end_free(&end);
+		return;
+	}
+	out->status = status;
+	if (k != 0)
+		return;
+	if (status == ARM_PROTOCOL && (end.signal || end.forbidden))
+		out->status = ARM_FAULT;
+	if (status == ARM_PROTOCOL && (end.timed_out || end.signal == SIGXCPU))
+		out->status = ARM_TIMEOUT;
+	if (!out->text[0]) {
+		add_text(out, "the kernel's process ended: ", 28);
+		add_text(out, end.words, strlen(end.words));
+	}
+	if (end.log.len) {
+		add_text(out, "\n", 1);
+		add_text(out, buf_str(&end.log), end.log.len);
+	}
+	child_end_free(&end);
+}
+
+static enum arm_status status_of(uint32_t emu)
+{
+	switch (emu) {
+	case EMU_OK: return ARM_OK;
+	case EMU_SANITIZER:
+	case EMU_RACE: return ARM_SANITIZER;
+	case EMU_BARRIER_DIVERGENCE:
+	case EMU_DEADLOCK: return ARM_DEADLOCK;
+	case EMU_NOT_EMULABLE: return ARM_REFUSED;
+	case EMU_TIME_LIMIT: return ARM_TIMEOUT;
+	case EMU_FAULT_SEGV:
+	case EMU_FAULT_FPE:
+	case EMU_TRAP: return ARM_FAULT;
+	default: return ARM_PROTOCOL;
+	}
+}
+
+/* One command and its reply. Fills out->status, text, elapsed_ns. */
+static void talk(struct emu *m, const struct emu_command *c, struct arm_result *out)
+{
+	struct emu_reply r;
+	char skip[EMU_MAX_LOG];
+	int64_t start = arm_now_ns(), deadline = start + m->timeout_ns;
+	int k = send_all(m->child.to, c, sizeof *c) < 0 ? -1 : recv_all(m, &r, sizeof r, deadline);
+
+	out->elapsed_ns = arm_now_ns() - start;
+	if (k == 1) {
+		snprintf(out->text, sizeof out->text, "no end within %.1f s, or memory limit reached",
+			 (double)m->timeout_ns * 1e-9);
+		bury(m, out, ARM_TIMEOUT);
+		return;
+	}
+	if (k < 0 || r.magic != EMU_MAGIC || r.text_bytes > EMU_MAX_TEXT || r.log_bytes > EMU_MAX_LOG) {
+		bury(m, out, ARM_PROTOCOL);
+		return;
+	}
+	if (recv_all(m, out->text, r.text_bytes < sizeof out->text ? r.text_bytes : 0, deadline) ||
+	    recv_all(m, skip, r.log_bytes, deadline)) {
+		bury(m, out, ARM_PROTOCOL);
+		return;
+	}
+	out->text[r.text_bytes < sizeof out->text ? r.text_bytes : 0] = 0;
+	out->status = status_of(r.status);
+	if (r.status != EMU_OK)
+		bury(m, out, out->status);
+	else
+		out->text[0] = 0;
+}
+
+/* ---- the arm ---- */
+
+static int reopen(int fd, int flags, struct err *e)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	int n = open(path, flags | O_CLOEXEC);
+	return n < 0 ? err_sys(e, "cannot reopen a memory file") : n;
+}
+
+static int emu_start(struct arm *a, struct emu *m, const struct arm_opts *o, struct err *e)
+{
+	int ro = reopen(o->in_fd, O_RDONLY, e), script = -1, r = -1;
+
+	if (ro >= 0)
+		script = reopen(m->script_fd, O_RDONLY, e);
+	if (script >= 0) {
+		struct spawn_fd fds[] = {{ro, EMU_FD_RO}, {o->rw_fd, EMU_FD_RW}, {script, EMU_FD_SCRIPT}};
+		struct child_request q = {
+			.image = o->artefact, .sha256 = o->artefact_sha, .sanitize = o->sanitize,
+			.fds = fds, .fd_count = 3, .cpu_s = 3600, .cpu = -1,
+		};
+		r = child_start(&q, &m->child, e);
+	}
+	if (r == 0) {
+		m->started = 1;
+		snprintf(a->isolation, sizeof a->isolation, "%s", m->child.isolation);
+	}
+	if (ro >= 0)
+		close(ro);
+	if (script >= 0)
+		close(script);
+	return r;
+}
+
+static void emu_close(struct arm *a)
+{
+	struct emu *m = a->impl;
+
+	if (m->started) {
+		struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_QUIT};
+		send_all(m->child.to, &c, sizeof c);
+		bury(m, NULL, ARM_OK);
+	}
+	if (m->script_fd >= 0)
+		close(m->script_fd);
+	buf_free(&m->script);
+	free(m);
+}
+
+static int emu_open(struct arm *a, const struct arm_opts *o, struct err *e)
+{
+	struct emu *m = xcalloc(1, sizeof *m);
+
+	a->impl = m;
+	signal(SIGPIPE, SIG_IGN); /* a dead child is a result, seen as EPIPE */
+	m->sanitize = o->sanitize;
+	m->layout = *o->layout;
+	m->timeout_ns = o->timeout_ns > 0 ? o->timeout_ns : 10000000000;
+	m->cpu_at_reply = -1;
+	m->script_fd = memfd_create("script", MFD_CLOEXEC);
+	if (m->script_fd < 0)
+		err_sys(e, "cannot create memfd 'script'");
+	else if (script_make(a, m, o->plan, e) == 0 && emu_start(a, m, o, e) == 0)
+		return 0;
+	emu_close(a);
+	return -1;
+}
+
+static int emu_map(struct arm *a, struct emu *m, const struct arm_run_opts *r,
+		   struct arm_result *out, struct err *e)
+{
+	size_t at = m->script.len;
+	struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_MAP};
+
+	/* The args stand last, in launch order: write the scalars over what is there. */
+	for (int i = a->l.n - 1; i >= 0; i--)
+		for (int k = a->l.launch[i].nargs - 1; k >= 0; k--) {
+			struct emu_arg o;
+			at -= sizeof o;
+			if (a->l.launch[i].arg[k].kind != ARG_SCALAR)
+				continue;
+			if (script_arg(m, &a->l.launch[i].arg[k], &o, e) < 0)
+				return -1;
+			memcpy(m->script.data + at, &o, sizeof o);
+		}
+	(void)r;
+	if (ftruncate(m->script_fd, (off_t)m->script.len) < 0 ||
+	    pwrite(m->script_fd, m->script.data, m->script.len, 0) != (ssize_t)m->script.len)
+		return err_sys(e, "cannot write the launch script");
+	talk(m, &c, out);
+	m->mapped = out->status == ARM_OK;
+	return 0;
+}
+
+static int64_t emu_late(struct arm *a)
+{
+	struct emu *m = a->impl;
+	double now;
+
+	if (m->cpu_at_reply < 0 || m->dead || child_cpu(&m->child, &now) < 0)
+		return -1;
+	return (int64_t)((now - m->cpu_at_reply) * 1e9);
+}
+
+static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
+		   struct err *e)
+{
+	struct emu *m = a->impl;
+	double before = 0;
+	struct emu_command c = {
+		.magic = EMU_MAGIC, .kind = EMU_CMD_RUN, .order = (uint32_t)r->order,
+		.order_seed = r->order_seed, .poison_seed = r->scrub_seed,
+	};
+
+	if (m->dead)
+		return err_set(e, EX_HARNESS, "run on an arm that has failed");
+	int64_t late = m->cpu_at_reply < 0 ? 0 : emu_late(a);
+	if (scalars_set(a, m, r->scalars) && emu_map(a, m, r, out, e) < 0)
+		return -1;
+	out->late_ns = late;
+	if (out->status != ARM_OK)
+		return 0;
+	int known = child_cpu(&m->child, &before) == 0;
+	talk(m, &c, out);
+	if (out->status == ARM_OK && known && child_cpu(&m->child, &m->cpu_at_reply) == 0)
+		out->cpu_ns = (int64_t)((m->cpu_at_reply - before) * 1e9);
+	return 0;
+}
+
+static int emu_alive(struct arm *a)
+{
+	return !((struct emu *)a->impl)->dead;
+}
+
+const struct arm_ops ARM_EMU_OPS = {emu_open, emu_run, emu_close, emu_alive, emu_late};
