@@ -67,6 +67,10 @@ struct stage {
 	struct verdict v;             /* the verdict being made */
 	int confirm;                  /* the step is `confirm` */
 	int child_died;
+	cJSON *after;                 /* private: cache of stage_after and of verdicts read */
+	struct verdict_in after_in;
+	struct verdict_in seen[STEP_COUNT];
+	double started_s;
 	void *user;                   /* for the stage's own use */
 };
 
@@ -107,8 +111,18 @@ int stage_spec(struct stage *s, const char *name, const char *file, size_t max, 
 /* Write a side file of this trial whole and name it in the verdict's outputs. */
 int stage_side(struct stage *s, const char *file, const void *data, size_t len, struct err *e);
 
-/* Champion of the moment for this trial's spec and device (the `after` block of the previous
- * trial, or the run's start): id into `id` and candidate hash; "" when there is none. */
+/*
+ * The `after` block ("data.after" of a promote verdict) that this step may know: that of the
+ * trial it `sees` for propose, of `timed_after` for tune, judge and bench, of `previous` for
+ * confirm and promote; the run's `state_from` where those are null. Sets *after, NULL when there
+ * is no earlier record; it belongs to s. Records inputs.state. promote.c says what is in it.
+ */
+int stage_after(struct stage *s, const cJSON **after, struct err *e);
+
+/* Champion in that block: trial id and candidate hash, "" when there is none. */
 int stage_champion(struct stage *s, char id[TRIAL_ID], char candidate[HASH_HEX], struct err *e);
+
+/* An earlier step's verdict of this trial, read once; NULL and the error when missing or bad. */
+const struct verdict_in *stage_verdict(struct stage *s, enum step step, struct err *e);
 
 #endif

@@ -62,6 +62,7 @@ struct trial {
 	char device[TRIAL_NAME];
 	int index;                /* 0-based position in its run */
 	char sees[TRIAL_ID];      /* newest record its prompt may use; "" = state at run start */
+	char timed_after[TRIAL_ID]; /* trial closed before tune starts (lane); "" = run start */
 	char previous[TRIAL_ID];  /* trial promoted just before it; "" = state at run start */
 	char sha[HASH_HEX];       /* of trial.json */
 	cJSON *json;              /* whole claim, "origin" included; trial_free */

@@ -6,7 +6,7 @@
  * from stage.h and only add to it.
  *
  * Key order is fixed: schema run stage trial attempt verdict status reason inputs outputs device
- * proposer simulated emulated started elapsed_s tool isolation data mac.
+ * proposer simulated emulated started elapsed_s tool isolation headline data mac.
  *
  * Writing order: the side files named by verdict_output and their folders are synced, then the
  * JSON is written by rename. A verdict that exists therefore has its side files.

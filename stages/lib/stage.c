@@ -1,0 +1,291 @@
+/*
+ * stage.c - see stage.h: the body of every stage program.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "stage.h"
+
+#include "file.h"
+#include "json.h"
+#include "lock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The first word of MAKEFLAGS holds make's one-letter options. */
+static int under_dry_make(void)
+{
+	const char *p = getenv("MAKEFLAGS");
+	if (!p || (p[0] == '-' && p[1] == '-'))
+		return 0;
+	size_t n = strcspn(p, " ");
+	if (memchr(p, '=', n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (strchr("nqt", p[i]))
+			return 1;
+	return 0;
+}
+
+static int null_stdin(struct err *e)
+{
+	int fd = open("/dev/null", O_RDONLY);
+	if (fd < 0)
+		return err_sys(e, "cannot open /dev/null");
+	if (fd == 0)
+		return 0;
+	int rc = dup2(fd, 0);
+	close(fd);
+	return rc < 0 ? err_sys(e, "cannot redirect standard input") : 0;
+}
+
+static int load(struct stage *s, struct err *e)
+{
+	char self[64] = "/proc/self/exe";
+	if (trial_read(s->id, &s->trial, e) || run_read(s->trial.run, &s->run, e))
+		return -1;
+	if (strcmp(s->run.spec, s->trial.spec) != 0 ||
+	    strcmp(s->run.device, s->trial.device) != 0)
+		return err_set(e, EX_BADINPUT, "trial %s and its run %s disagree", s->id,
+			       s->trial.run);
+	if (s->step != STEP_A0_PROPOSE) {
+		const struct verdict_in *up = stage_verdict(s, s->step - 1, e);
+		if (!up)
+			return -1;
+		s->up = *up;
+		if (strcmp(up->run, s->trial.run) != 0)
+			return err_set(e, EX_BADINPUT, "'%s' is of another run", up->path);
+	}
+	if (hash_file(self, s->v.tool_sha, e))
+		return -1;
+	int ok = run_tool_ok(&s->run, prog_get(), s->v.tool_sha, e);
+	if (ok < 0)
+		return -1;
+	if (!ok)
+		return err_set(e, EX_NOENV, "this build of %s is not pinned by run %s; "
+			       "`make resume` accepts a rebuild", prog_get(), s->trial.run);
+	return 0;
+}
+
+static void fill(struct stage *s)
+{
+	struct verdict *v = &s->v;
+	snprintf(v->run, sizeof v->run, "%s", s->trial.run);
+	snprintf(v->tool, sizeof v->tool, "%s", prog_get());
+	snprintf(v->device_name, sizeof v->device_name, "%s", s->trial.device);
+	v->simulated = strcmp(s->trial.device, "sim") == 0;
+	v->emulated = strcmp(s->trial.device, "emu") == 0;
+	verdict_input(v, "trial", s->trial.sha);
+	verdict_input(v, "spec", s->run.spec_sha256);
+	verdict_input(v, "key", s->run.key_sha256);
+	if (s->up.json) {
+		verdict_input(v, "upstream", s->up.sha);
+		const cJSON *p = json_get(s->up.json, "proposer");
+		if (p)
+			v->proposer = cJSON_Duplicate(p, 1);
+	}
+}
+
+/* Where the upstream says that the trial is closed. */
+struct closing {
+	int closed;
+	const char *step, *code, *verdict;
+};
+
+static struct closing closing_of(const struct verdict_in *up)
+{
+	struct closing c = {0};
+	if (!up->json || up->kind == V_PASS || up->kind == V_NA)
+		return c;
+	if (up->kind != V_SKIP) {
+		c.closed = 1;
+		c.step = step_info(up->step)->name;
+		c.code = up->code;
+		c.verdict = verdict_kind_name(up->kind);
+		return c;
+	}
+	const cJSON *by = json_get(up->data, "closed_by");
+	if (by) {
+		c.closed = 1;
+		c.step = json_get_str(by, "step", "?");
+		c.code = json_get_str(by, "code", "?");
+		c.verdict = json_get_str(by, "verdict", "?");
+	}
+	return c;
+}
+
+static void skip(struct stage *s, const struct closing *c, const char *code)
+{
+	if (c->closed) {
+		verdict_set(&s->v, V_SKIP, code, "closed by %s: %s", c->step, c->code);
+		jw_obj(&s->v.data, "closed_by");
+		jw_str(&s->v.data, "step", c->step);
+		jw_str(&s->v.data, "code", c->code);
+		jw_str(&s->v.data, "verdict", c->verdict);
+		jw_end(&s->v.data);
+	} else {
+		verdict_set(&s->v, V_SKIP, code, "the attempt before passed");
+	}
+}
+
+/* Decide whether there is anything to do; 1 when a skip verdict was set. */
+static int skip_if_closed(struct stage *s)
+{
+	struct closing c = closing_of(&s->up);
+	const char *stage = step_info(s->step)->stage;
+	if (s->about->always || s->step == STEP_A0_PROPOSE)
+		return 0;
+	if (strcmp(stage, "propose") == 0) {
+		if (c.closed && s->about->repairs && strcmp(c.verdict, "reject") == 0)
+			return 0;
+		skip(s, &c, c.closed ? "skip.repair_off" : "skip.passed");
+		return 1;
+	}
+	/* An attempt that was not made is skipped to its end; what follows the attempts is open
+	 * when the last one made has passed. */
+	int idle = s->up.kind == V_SKIP && step_info(s->step)->attempt >= 0;
+	if (!c.closed && !idle)
+		return 0;
+	skip(s, &c, "skip.upstream");
+	return 1;
+}
+
+static int find_attempt(struct stage *s, struct err *e)
+{
+	s->attempt = step_info(s->step)->attempt;
+	if (s->attempt >= 0) {
+		const char name[] = {'a', (char)('0' + s->attempt), '\0'};
+		trial_path(s->dir, s->id, name);
+		return 0;
+	}
+	memcpy(s->dir, s->trial_dir, sizeof s->dir);
+	for (int k = TRIAL_ATTEMPTS - 1; k >= 0; k--) {
+		const struct verdict_in *p = stage_verdict(s, (enum step)(3 * k), e);
+		if (!p)
+			return -1;
+		s->attempt = k;
+		if (p->kind != V_SKIP)
+			break;
+	}
+	return 0;
+}
+
+/* One line per failure, for the wrapper that counts them (tools/run.c). */
+static void note_failure(const struct stage *s, const struct err *e)
+{
+	char path[TRIAL_PATH], now[32];
+	struct jsonw w = {0};
+	const char *who = s->child_died ? "child"
+			: e->code == EX_AGAIN || e->code == EX_NOENV ? "world" : "ours";
+	verdict_now(now);
+	jw_obj(&w, NULL);
+	jw_str(&w, "t", now);
+	jw_str(&w, "step", step_info(s->step)->name);
+	jw_int(&w, "exit", e->code);
+	jw_str(&w, "who", who);
+	jw_str(&w, "upstream", s->up.json ? s->up.sha : "");
+	jw_str(&w, "tool", s->v.tool_sha);
+	jw_str(&w, "message", e->text);
+	jw_end(&w);
+	trial_path(path, s->id, "failures.jsonl");
+	file_append(path, buf_str(&w.out), NULL);
+	jw_free(&w);
+}
+
+static int decide(struct stage *s, struct err *e)
+{
+	if (load(s, e))
+		return -1;
+	fill(s);
+	if (skip_if_closed(s))
+		return 0;
+	if (find_attempt(s, e))
+		return -1;
+	return s->about->work(s, e);
+}
+
+static int make_verdict(struct stage *s, struct err *e)
+{
+	s->started_s = now_s();
+	if (decide(s, e))
+		return -1;
+	s->v.elapsed_s = now_s() - s->started_s;
+	if (s->v.kind == V_NONE)
+		return err_set(e, EX_HARNESS, "%s decided nothing", s->about->stage);
+	return verdict_write(&s->v, e);
+}
+
+static void stage_free(struct stage *s)
+{
+	for (int i = 0; i < STEP_COUNT; i++)
+		verdict_in_free(&s->seen[i]);
+	verdict_in_free(&s->after_in);
+	verdict_free(&s->v);
+	trial_free(&s->trial);
+	run_free(&s->run);
+}
+
+static int run_stage(struct stage *s, struct err *e)
+{
+	struct verdict_in old;
+	struct lock lock;
+	char name[32];
+	snprintf(name, sizeof name, "trial-%s", s->id);
+	if (null_stdin(e) || lock_take(&lock, name, LOCK_ALONE, 0, e))
+		return -1;
+	if (verdict_read(s->id, s->step, &old, NULL) == 0) {
+		/* An orphan of a killed make finished it meanwhile. */
+		verdict_in_free(&old);
+		if (s->about->after && load(s, e) == 0)
+			return s->about->after(s, e);
+		return 0;
+	}
+	verdict_init(&s->v, "", s->id, s->step);
+	if (make_verdict(s, e)) {
+		note_failure(s, e);
+		return -1;
+	}
+	return s->about->after ? s->about->after(s, e) : 0;
+}
+
+int stage_main(int argc, char **argv, const struct stage_about *about)
+{
+	static struct stage stage; /* static: large, and the process ends with it */
+	struct err e = {0};
+	int i = 1;
+	prog_name(argv[0]);
+	if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+		fputs(about->help, stdout);
+		return fflush(stdout) ? EX_SYS : EX_DONE;
+	}
+	stage.about = about;
+	while (i < argc - 1 && about->option && about->option(&stage, argv[i]) == 0)
+		i++;
+	if (i != argc - 1)
+		die(EX_BADUSE, "wants one target, like trials/0001/%s.json; -h for help",
+		    about->stage);
+	if (trial_target(argv[i], stage.id, &stage.step, &e))
+		die_err(&e);
+	if (strcmp(step_info(stage.step)->stage, about->stage) != 0)
+		die(EX_BADUSE, "'%s' is not a step of mine", argv[i]);
+	if (under_dry_make())
+		die(EX_BADUSE, "make -n, -q and -t must change nothing: not run");
+	stage.confirm = stage.step == STEP_CONFIRM;
+	trial_path(stage.trial_dir, stage.id, "");
+	int rc = run_stage(&stage, &e);
+	if (rc)
+		warn("%s", e.text);
+	stage_free(&stage);
+	return rc ? (e.code ? e.code : EX_HARNESS) : EX_DONE;
+}
