@@ -43,11 +43,10 @@ struct arm_opts {
 	const struct spec *spec;
 	const struct plan *plan;
 	const struct axes *axes;       /* the workload's, complete */
-	const struct mem_layout *layout;
+	const struct mem_layout *layout; /* this and the fds: not used by sim */
 	int in_fd, rw_fd;       /* borrowed */
 	int64_t timeout_ns;     /* per run, 0: 10 s */
-	const char *sim_key;    /* sim only: text that identifies the candidate (its sha256) */
-	const char *sim_role;   /* sim only: "candidate", "champion", "baseline" */
+	const char *sim_key;    /* sim only: identifies candidate and search seed, see sim.h */
 };
 
 struct arm_run_opts {

@@ -10,57 +10,45 @@
 #include "sim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-struct sim_arm {
-	char *key, *role;
-	uint64_t reps;
-};
-
-static int sim_open(struct arm *a, const struct arm_opts *o, struct err *e)
+static int arm_sim_open(struct arm *a, const struct arm_opts *o, struct err *e)
 {
-	struct sim_arm *m = xcalloc(1, sizeof *m);
+	struct sim *m = xcalloc(1, sizeof *m);
 
-	(void)e;
-	m->key = xstrdup(o->sim_key ? o->sim_key : "");
-	m->role = xstrdup(o->sim_role ? o->sim_role : "candidate");
+	if (sim_open(m, o->spec, o->plan, o->axes, o->sim_key ? o->sim_key : "", e) < 0) {
+		free(m);
+		return -1;
+	}
 	a->impl = m;
 	return 0;
 }
 
-static int sim_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
-		   struct err *e)
+static int arm_sim_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
+		       struct err *e)
 {
-	struct sim_arm *m = a->impl;
-
 	(void)e;
 	out->status = ARM_OK;
 	out->late_ns = 0;
-	out->elapsed_ns = out->cpu_ns =
-		sim_time_ns(m->key, m->role, a->spec, &a->axes, r->sim_session, r->sim_rep);
-	m->reps++;
+	out->elapsed_ns = out->cpu_ns = sim_ns(a->impl, r->sim_session, r->sim_rep);
 	return 0;
 }
 
-static void sim_close(struct arm *a)
+static void arm_sim_close(struct arm *a)
 {
-	struct sim_arm *m = a->impl;
-
-	free(m->key);
-	free(m->role);
-	free(m);
+	free(a->impl);
 }
 
-static int sim_alive(struct arm *a)
+static int arm_sim_alive(struct arm *a)
 {
 	(void)a;
 	return 1;
 }
 
-static int64_t sim_late(struct arm *a)
+static int64_t arm_sim_late(struct arm *a)
 {
 	(void)a;
 	return 0;
 }
 
-const struct arm_ops ARM_SIM_OPS = {sim_open, sim_run, sim_close, sim_alive, sim_late};
+const struct arm_ops ARM_SIM_OPS = {arm_sim_open, arm_sim_run, arm_sim_close, arm_sim_alive,
+				    arm_sim_late};

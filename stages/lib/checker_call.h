@@ -26,6 +26,7 @@
 
 #include "compare.h"
 #include "err.h"
+#include "fill.h"
 #include "hash.h"
 #include "memory.h"
 #include "spec.h"
@@ -40,15 +41,6 @@ enum {
 };
 
 enum checker_mode { CHECKER_PUBLIC = 0, CHECKER_HELD_OUT = 1, CHECKER_TINY = 2 };
-
-enum fill_regime {
-	REGIME_SPEC = 0,   /* the spec's own fills */
-	REGIME_MIXED,      /* mixed magnitudes, rare large spikes */
-	REGIME_NEAR_EQUAL, /* rows that differ in a few elements only */
-	REGIME_EXACT_A,    /* first operand wide integers, others in {-1,0,1}: sums exact */
-	REGIME_EXACT_B,    /* swapped */
-	REGIME_COUNT
-};
 
 struct checker_opts {
 	const char *run_dir;  /* "trials/runs/r0001": key and spec snapshot; NULL: throw-away key */

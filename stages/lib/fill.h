@@ -1,0 +1,45 @@
+/*
+ * fill.h - write the inputs of a rep from a key.
+ *
+ * fill_inputs is a pure function of (spec, axes, set key, rep key, regime): the set key gives
+ * the base content, the rep key (NULL: none) changes a few random elements of every input in
+ * place, so that two reps never see the same data and an answer kept from the rep before is
+ * wrong somewhere.
+ *
+ * Regimes (threats.md 13): the spec's own fills; mixed magnitudes with rare spikes; rows equal
+ * but for a few elements; and, where sums of products of integers are exact (linear operations,
+ * fill_regimes), one operand of up to 12 significant bits against {-1,0,1}, and swapped. Inputs
+ * whose meaning is structural (indices, page tables, offsets) keep their fill in every regime,
+ * and so do uniform ones, whose range may be a domain.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_FILL_H
+#define TS_FILL_H
+
+#include "err.h"
+#include "spec.h"
+
+#include <stdint.h>
+
+enum fill_regime {
+	REGIME_SPEC = 0,   /* the spec's own fills */
+	REGIME_MIXED,      /* mixed magnitudes, rare large spikes */
+	REGIME_NEAR_EQUAL, /* rows that differ in a few elements only */
+	REGIME_EXACT_A,    /* first operand wide integers, others in {-1,0,1}: sums exact */
+	REGIME_EXACT_B,    /* swapped */
+	REGIME_COUNT
+};
+
+const char *fill_regime_name(enum fill_regime r);
+/* Bit per regime that this spec allows at these axes; REGIME_SPEC always. */
+uint32_t fill_regimes(const struct spec *s, const struct axes *a);
+
+/* Tensor input `i` into `out` (spec_bytes of it). */
+int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+	       const uint8_t set_key[32], const uint8_t *rep_key, void *out, struct err *e);
+/* Scalar input `i`: drawn anew for every rep. The value as the dtype can hold it. */
+int fill_scalar(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+		const uint8_t rep_key[32], double *out, struct err *e);
+
+#endif
