@@ -1,0 +1,225 @@
+/*
+ * contest.c - see contest.h. The JSON is in contest_write.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "contest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void contest_init(struct contest *t)
+{
+	memset(t, 0, sizeof *t);
+	t->rule = STATS_DEFAULT;
+	t->solo = 1;
+	t->session = xcalloc(CONTEST_SESSIONS, sizeof *t->session);
+}
+
+void contest_free(struct contest *t)
+{
+	free(t->session);
+	t->session = NULL;
+}
+
+__attribute__((format(printf, 4, 5))) static void end(struct contest *t, enum verdict_kind kind,
+						      const char *code, const char *fmt, ...)
+{
+	va_list ap;
+	t->kind = kind;
+	t->code = code;
+	va_start(ap, fmt);
+	vsnprintf(t->message, sizeof t->message, fmt, ap);
+	va_end(ap);
+}
+
+/* An arm failed. Only the candidate's failures are charged to it. */
+static void end_failed(struct contest *t, const struct session_result *r)
+{
+	static const char *const code[][2] = {
+		[SHOT_OK] = {"ok", "ok"},
+		[SHOT_WRONG] = {"bench.wrong_output", "confirm.wrong_output"},
+		[SHOT_DEAD] = {"bench.died", "confirm.died"},
+		[SHOT_TIMEOUT] = {"bench.timeout", "confirm.timeout"},
+		[SHOT_LATE] = {"bench.late_work", "confirm.late_work"},
+	};
+	const char *where = t->name[r->at_workload];
+	if (r->guilty == RAW_CANDIDATE)
+		end(t, V_REJECT, code[r->outcome][t->confirming], "workload %s: %.200s", where, r->text);
+	else
+		end(t, V_INVALID, "bench.rival_failed", "the %s failed on workload %s: %.200s",
+		    r->guilty == RAW_CHAMPION ? "champion" : "baseline", where, r->text);
+}
+
+static void keep(struct contest *t, const struct session_result *r)
+{
+	double anchor = 0, weights = 0;
+	t->theta[t->k] = r->theta;
+	for (int i = 0; i < t->workloads; i++) {
+		t->by_workload[i][t->k] = r->w[i].theta;
+		anchor += t->weight[i] * r->w[i].anchor;
+		weights += t->weight[i];
+	}
+	t->anchors[t->k] = weights > 0 ? anchor / weights : NAN;
+	t->k++;
+}
+
+/* One more session. *counted = 0 when it was void. t->kind is set if that ends the contest. */
+static int step(struct contest *t, int *counted, struct err *e)
+{
+	*counted = 0;
+	if (t->n >= CONTEST_SESSIONS)
+		return err_set(e, EX_HARNESS, "more than %d sessions", CONTEST_SESSIONS);
+	struct session_result *r = &t->session[t->n];
+	struct session_job job = {.index = t->first + t->n,
+				  .workloads = t->workloads,
+				  .weight = t->weight,
+				  .order_seed = t->order_seed,
+				  .c = t->c,
+				  .solo = t->solo,
+				  .anchor = t->anchor,
+				  .ops = t->ops,
+				  .ctx = t->ctx,
+				  .raw = t->raw};
+	if (session_run(&job, r, e) != 0)
+		return -1;
+	t->n++;
+	if (r->outcome != SHOT_OK) {
+		end_failed(t, r);
+	} else if (r->apart) {
+		if (++t->voids >= CONTEST_VOID)
+			end(t, V_INVALID, "bench.interference",
+			    "the champion ran at another speed alone than in company in %d sessions",
+			    t->voids);
+	} else {
+		keep(t, r);
+		*counted = 1;
+	}
+	return 0;
+}
+
+/* -1: some workload is surely below the guard; 1: none can be; 0: not known yet. With one
+ * workload theta itself is the statement, and the margin is above the guard. */
+static int guards(const struct contest *t, int *which)
+{
+	double least = log1p(t->rule.guard);
+	int all = 1;
+	*which = 0;
+	for (int i = 0; i < t->workloads && t->workloads > 1; i++) {
+		if (stats_upper(t->by_workload[i], t->k, t->rule.guard_level) < least) {
+			*which = i;
+			return -1;
+		}
+		if (stats_lower(t->by_workload[i], t->k, t->rule.guard_level) < least) {
+			*which = i;
+			all = 0;
+		}
+	}
+	return all;
+}
+
+static void end_by_word(struct contest *t, const struct stats_look *l)
+{
+	double ratio = exp(l->mean), percent = 100 * t->rule.margin;
+	if (l->word == STATS_REJECT && l->mean < 0)
+		end(t, V_REJECT, "bench.slower", "%.4fx the champion's speed in %d sessions", ratio, l->k);
+	else if (l->word == STATS_REJECT)
+		end(t, V_REJECT, "bench.within_margin",
+		    "%.4fx the champion's speed in %d sessions: not more than %.3g %% faster", ratio,
+		    l->k, percent);
+	else
+		end(t, V_INCONCLUSIVE, "bench.inconclusive",
+		    "%.4fx the champion's speed; not certain to be over %.3g %% after %d sessions",
+		    ratio, percent, l->k);
+}
+
+/* A winner must also hurt no workload; while that is open, sample on to the cap. */
+static void end_if_won(struct contest *t, const struct stats_look *l)
+{
+	int which, held = guards(t, &which);
+	if (held > 0)
+		end(t, V_PASS, "ok", "%.4fx the champion's speed, certified over %.3g %%",
+		    exp(l->mean), 100 * t->rule.margin);
+	else if (held < 0)
+		end(t, V_REJECT, "bench.guard", "workload %s is more than %.3g %% slower",
+		    t->name[which], -100 * t->rule.guard);
+	else if (l->k >= t->rule.k_max)
+		end(t, V_INCONCLUSIVE, "bench.guard_open",
+		    "workload %s may be more than %.3g %% slower", t->name[which],
+		    -100 * t->rule.guard);
+}
+
+int contest_decide(struct contest *t, struct err *e)
+{
+	while (t->kind == V_NONE) {
+		int counted;
+		if (step(t, &counted, e) != 0)
+			return -1;
+		if (!counted)
+			continue;
+		struct stats_look *l = &t->look[t->looks++];
+		*l = stats_look(&t->rule, t->theta, t->k);
+		if (l->word == STATS_PROMOTE)
+			end_if_won(t, l);
+		else if (l->word != STATS_MORE)
+			end_by_word(t, l);
+	}
+	return 0;
+}
+
+int contest_fixed(struct contest *t, int sessions, struct err *e)
+{
+	while (t->kind == V_NONE && t->k < sessions) {
+		int counted;
+		if (step(t, &counted, e) != 0)
+			return -1;
+	}
+	if (t->kind == V_NONE)
+		end(t, V_PASS, "ok", "%d sessions", t->k);
+	return 0;
+}
+
+/* Half the margin, as measured in simulation: it removes the winner's curse without throwing
+ * away true winners (measurement notes 3.4 and 5). */
+double contest_confirm_floor(const struct stats_rule *r)
+{
+	return log1p(r->margin / 2);
+}
+
+void contest_confirm(struct contest *t)
+{
+	double mean = stats_mean(t->theta, (size_t)t->k), floor = contest_confirm_floor(&t->rule);
+	if (mean < floor) {
+		end(t, V_REJECT, "confirm.not_repeated",
+		    "only %.4fx in new processes, less than the %.4fx that confirms", exp(mean),
+		    exp(floor));
+		return;
+	}
+	for (int i = 0; i < t->workloads; i++) {
+		double m = stats_mean(t->by_workload[i], (size_t)t->k);
+		if (m >= log1p(t->rule.guard))
+			continue;
+		/* A held-out size is not named: its axes are secret. */
+		end(t, V_REJECT, t->weight[i] > 0 ? "confirm.guard" : "confirm.held_out",
+		    "%s%s is %.2f %% slower", t->weight[i] > 0 ? "workload " : "a held-out workload",
+		    t->weight[i] > 0 ? t->name[i] : "", 100 * -expm1(m));
+		return;
+	}
+	end(t, V_PASS, "ok", "%.4fx the champion's speed, confirmed in new processes", exp(mean));
+}
+
+double contest_ratio(const struct contest *t, double *lo, double *hi)
+{
+	stats_interval(t->theta, t->k, 0.95, lo, hi);
+	return t->k ? exp(stats_mean(t->theta, (size_t)t->k)) : 0;
+}
+
+double contest_anchor(const struct contest *t, double *lo, double *hi)
+{
+	if (!t->anchor || t->k == 0)
+		return 0;
+	stats_interval(t->anchors, t->k, 0.95, lo, hi);
+	return exp(stats_mean(t->anchors, (size_t)t->k));
+}

@@ -1,0 +1,80 @@
+/*
+ * contest.h - sessions until the rule speaks: the decision of bench and confirm.
+ *
+ * A contest owns the plan of a comparison (workloads, weights, rule, class constants, order seed),
+ * runs sessions through session.h and keeps all of them, void ones too. contest_decide stops at
+ * the first word of stats_look; contest_fixed runs a given number. Both end with an outcome in
+ * verdict terms; -1 is trouble of ours.
+ *
+ * Life: contest_init, fill the plan, contest_prereg to disk, contest_decide or contest_fixed,
+ * contest_write, contest_free.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_CONTEST_H
+#define TS_CONTEST_H
+
+#include "err.h"
+#include "jsonw.h"
+#include "rawfile.h"
+#include "session.h"
+#include "stats.h"
+#include "verdict.h"
+
+enum {
+	CONTEST_SESSIONS = 24, /* void ones included */
+	CONTEST_VOID = 3,      /* this many void sessions make the whole invalid */
+	CONTEST_CONFIRM = 4,   /* sessions of a confirmation */
+	CONTEST_AA = 4,        /* sessions of champion against itself */
+};
+
+struct contest {
+	/* the plan */
+	const struct session_class *c;
+	struct stats_rule rule;
+	int workloads;
+	const char *name[SESSION_WORKLOADS]; /* borrowed */
+	double weight[SESSION_WORKLOADS];    /* 0: held out, guarded only */
+	char order_seed[SESSION_SEED];
+	int order_derived;      /* 1: from SEED (sim); 0: from the system's entropy */
+	int solo, anchor;
+	int confirming;         /* codes say confirm.* */
+	const struct session_ops *ops;
+	void *ctx;
+	struct raw *raw;
+	int first;              /* index of its first session in the raw file */
+
+	/* what came of it */
+	struct session_result *session; /* n of them */
+	int n, voids;
+	double theta[CONTEST_SESSIONS];  /* k of them: not void */
+	double by_workload[SESSION_WORKLOADS][CONTEST_SESSIONS];
+	double anchors[CONTEST_SESSIONS];
+	int k;
+	struct stats_look look[CONTEST_SESSIONS];
+	int looks;
+	enum verdict_kind kind;
+	const char *code;
+	char message[320];
+};
+
+void contest_init(struct contest *t);
+void contest_free(struct contest *t);
+
+/* Sessions until PROMOTE (pass), REJECT, the cap, or a failure. */
+int contest_decide(struct contest *t, struct err *e);
+/* Exactly `sessions` counted ones. kind is V_PASS unless an arm failed or sessions were void. */
+int contest_fixed(struct contest *t, int sessions, struct err *e);
+/* After contest_fixed: does the confirmation hold? Mean at least half the margin (as a ratio), no
+ * workload below the guard. Sets kind, code, message. */
+void contest_confirm(struct contest *t);
+
+double contest_confirm_floor(const struct stats_rule *r); /* theta */
+/* The pre-registered plan as members of an open JSON object. */
+void contest_plan_write(const struct contest *t, struct jsonw *w);
+void contest_write(const struct contest *t, struct jsonw *w, const char *key);
+/* Estimate of the speed-up and its 95 % interval (ratios); 0 when there is no session. */
+double contest_ratio(const struct contest *t, double *lo, double *hi);
+double contest_anchor(const struct contest *t, double *lo, double *hi); /* 0: not measured */
+
+#endif

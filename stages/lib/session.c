@@ -1,0 +1,400 @@
+/*
+ * session.c - see session.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "session.h"
+
+#include "hash.h"
+#include "stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Why these: see the README of stages/. Emulated reps take milliseconds on a shared CPU, so blocks
+ * are small (one quad survives a preemption without dragging seven good pairs along) and many. */
+const struct session_class SESSION_EMU = {
+	.name = "emu",
+	.block_quads = 1,
+	.blocks_min = 8,
+	.blocks_max = 16,
+	.se_target = 0.003,
+	.trim = 0.2,
+	.warm_pairs = 1,
+	.solo_reps = 6,
+	.solo_slack = 0.10,
+	.solo_z = 4,
+	.anchor_quads = 2,
+	.ring = 4,
+	.s0_floor = 0.002,
+};
+
+const struct session_class SESSION_SIM = {
+	.name = "sim",
+	.block_quads = 1,
+	.blocks_min = 8,
+	.blocks_max = 8,
+	.se_target = 0.003,
+	.trim = 0.2,
+	.warm_pairs = 1,
+	.solo_reps = 4,
+	.solo_slack = 0.015,
+	.solo_z = 4,
+	.anchor_quads = 2,
+	.ring = 8,
+	.s0_floor = 0.002,
+};
+
+const struct session_class *session_class_of(const char *device)
+{
+	if (strcmp(device, "emu") == 0)
+		return &SESSION_EMU;
+	return strcmp(device, "sim") == 0 ? &SESSION_SIM : NULL;
+}
+
+uint64_t session_word(const char *seed, const char *what, int a, int b, int c, int d)
+{
+	char text[160];
+	uint8_t digest[32];
+	uint64_t word = 0;
+	int n = snprintf(text, sizeof text, "%s:%s:%d:%d:%d:%d", seed, what, a, b, c, d);
+	hash_bytes(text, (size_t)n, digest);
+	for (int i = 7; i >= 0; i--)
+		word = word << 8 | digest[i];
+	return word;
+}
+
+int session_order(const char *seed, int session, int workload, int block, int quad)
+{
+	return (int)(session_word(seed, "order", session, workload, block, quad) & 1);
+}
+
+enum raw_arm session_arm(int order, int slot, enum raw_arm a, enum raw_arm b)
+{
+	int outer = slot == 0 || slot == 3;
+	return outer == (order == 0) ? a : b;
+}
+
+/* Running figures of one workload. Sums are integers: 2^63 ns is 292 years. */
+struct tally {
+	uint64_t sum[RAW_ARMS], min[RAW_ARMS], count[RAW_ARMS];
+	double *solo, *company; /* champion's times */
+	int solos, companies;
+};
+
+struct walk {
+	const struct session_job *job;
+	struct session_result *r;
+	int workload;
+	struct tally t;
+};
+
+/* One rep, into the raw file. Returns its ticks, or 0 when it went wrong (r->outcome says so) or
+ * -1 for trouble of ours. */
+static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int block, int slot,
+		     struct err *e)
+{
+	const struct session_job *j = k->job;
+	struct shot s = {.session = j->index, .workload = k->workload, .arm = arm, .phase = phase};
+	s.set = (uint32_t)(session_word(j->order_seed, "set", j->index, k->workload,
+					(int)phase * 65536 + block, slot) %
+			   (uint64_t)j->c->ring);
+	s.rep = j->raw->count;
+	if (j->ops->shoot(j->ctx, &s, e) != 0)
+		return -1;
+	raw_add(j->raw, &(struct raw_rep){
+				.start = s.start,
+				.stop = s.stop,
+				.session = (uint16_t)j->index,
+				.workload = (uint16_t)k->workload,
+				.block = (uint16_t)block,
+				.slot = (uint16_t)slot,
+				.set = s.set,
+				.arm = (uint8_t)arm,
+				.phase = (uint8_t)phase,
+				.check = (uint8_t)s.check,
+			});
+	if (s.outcome != SHOT_OK) {
+		k->r->outcome = s.outcome;
+		k->r->guilty = arm;
+		k->r->at_workload = k->workload;
+		snprintf(k->r->text, sizeof k->r->text, "%s", s.text);
+		return 0;
+	}
+	uint64_t ticks = s.stop > s.start ? s.stop - s.start : 1;
+	return (int64_t)ticks;
+}
+
+static int start(struct walk *k, enum raw_arm arm, struct err *e)
+{
+	enum shot_outcome out = SHOT_OK;
+	char text[256] = "";
+	if (k->job->ops->start(k->job->ctx, arm, &out, text, e) != 0)
+		return -1;
+	if (out != SHOT_OK) {
+		k->r->outcome = out;
+		k->r->guilty = arm;
+		k->r->at_workload = k->workload;
+		memcpy(k->r->text, text, sizeof text);
+	}
+	return 0;
+}
+
+static int bad(const struct walk *k)
+{
+	return k->r->outcome != SHOT_OK;
+}
+
+/* The champion alone: two reps to warm up, then the counted ones. */
+static int run_solo(struct walk *k, struct err *e)
+{
+	const struct session_job *j = k->job;
+	if (start(k, RAW_CHAMPION, e) != 0)
+		return -1;
+	for (int i = -2; i < j->c->solo_reps && !bad(k); i++) {
+		enum raw_phase phase = i < 0 ? RAW_WARM : RAW_SOLO;
+		int64_t ticks = shoot(k, RAW_CHAMPION, phase, i < 0 ? 1000 : 0, i < 0 ? i + 2 : i, e);
+		if (ticks < 0)
+			return -1;
+		if (i >= 0 && ticks > 0)
+			k->t.solo[k->t.solos++] = (double)ticks;
+	}
+	return j->ops->stop(j->ctx, RAW_CHAMPION, e);
+}
+
+static int run_warm(struct walk *k, struct err *e)
+{
+	for (int i = 0; i < 2 * k->job->c->warm_pairs && !bad(k); i++) {
+		enum raw_arm arm = i % 2 ? RAW_CANDIDATE : RAW_CHAMPION;
+		if (shoot(k, arm, RAW_WARM, 0, i, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void count(struct tally *t, enum raw_arm arm, uint64_t ticks)
+{
+	t->sum[arm] += ticks;
+	t->count[arm]++;
+	if (t->min[arm] == 0 || ticks < t->min[arm])
+		t->min[arm] = ticks;
+}
+
+/* Quads of one block; *log_ratio = ln(sum over a / sum over b). */
+static int run_block(struct walk *k, enum raw_phase phase, int block, int quads, enum raw_arm a,
+		     enum raw_arm b, double *log_ratio, struct err *e)
+{
+	const struct session_job *j = k->job;
+	uint64_t sum[RAW_ARMS] = {0};
+	for (int q = 0; q < quads; q++) {
+		int order = session_order(j->order_seed, j->index, k->workload,
+					  (int)phase * 65536 + block, q);
+		for (int i = 0; i < 4; i++) {
+			enum raw_arm arm = session_arm(order, i, a, b);
+			int64_t ticks = shoot(k, arm, phase, block, 4 * q + i, e);
+			if (ticks < 0)
+				return -1;
+			if (bad(k))
+				return 0;
+			sum[arm] += (uint64_t)ticks;
+			count(&k->t, arm, (uint64_t)ticks);
+			if (phase == RAW_MEASURE && arm == RAW_CHAMPION)
+				k->t.company[k->t.companies++] = (double)ticks;
+		}
+	}
+	*log_ratio = log((double)sum[a]) - log((double)sum[b]);
+	return 0;
+}
+
+static int run_measure(struct walk *k, struct err *e)
+{
+	const struct session_class *c = k->job->c;
+	struct session_workload *w = &k->r->w[k->workload];
+	while (w->blocks < c->blocks_max && !bad(k)) {
+		double l = 0;
+		if (run_block(k, RAW_MEASURE, w->blocks, c->block_quads, RAW_CHAMPION,
+			      RAW_CANDIDATE, &l, e) != 0)
+			return -1;
+		if (bad(k))
+			return 0;
+		w->block[w->blocks++] = l;
+		size_t n = (size_t)w->blocks;
+		w->theta = stats_trimmed(w->block, n, c->trim);
+		w->se = stats_trimmed_se(w->block, n, c->trim);
+		if (w->blocks >= c->blocks_min && w->se <= c->se_target)
+			break;
+	}
+	return 0;
+}
+
+static int run_anchor(struct walk *k, struct err *e)
+{
+	struct session_workload *w = &k->r->w[k->workload];
+	if (start(k, RAW_BASELINE, e) != 0)
+		return -1;
+	if (bad(k))
+		return 0;
+	/* One warm rep of the newcomer, then the quads in one block. */
+	if (shoot(k, RAW_BASELINE, RAW_WARM, 2000, 0, e) < 0)
+		return -1;
+	double l = NAN;
+	if (!bad(k) && run_block(k, RAW_ANCHOR, 0, k->job->c->anchor_quads, RAW_BASELINE,
+				 RAW_CANDIDATE, &l, e) != 0)
+		return -1;
+	if (!bad(k))
+		w->anchor = l;
+	return k->job->ops->stop(k->job->ctx, RAW_BASELINE, e);
+}
+
+/* Standard error of the log of a median, by the normal-theory factors: sd = 1.4826 MAD, and the
+ * median of n normals has sd 1.2533 sd/sqrt(n). */
+static double median_se(const double *x, int n)
+{
+	double m = stats_median(x, (size_t)n);
+	return 1.2533 * 1.4826 * stats_mad(x, (size_t)n) / (m * sqrt(n));
+}
+
+static void settle(struct walk *k)
+{
+	const struct session_class *c = k->job->c;
+	struct session_workload *w = &k->r->w[k->workload];
+	struct tally *t = &k->t;
+	for (int a = 0; a < RAW_ARMS; a++) {
+		w->mean[a] = t->count[a] ? (double)t->sum[a] / (double)t->count[a] : 0;
+		w->min[a] = (double)t->min[a];
+	}
+	if (bad(k) || t->solos == 0 || t->companies == 0)
+		return;
+	w->solo = log(stats_median(t->solo, (size_t)t->solos)) -
+		  log(stats_median(t->company, (size_t)t->companies));
+	w->solo_se = hypot(median_se(t->solo, t->solos), median_se(t->company, t->companies));
+	if (fabs(w->solo) > c->solo_slack + c->solo_z * w->solo_se)
+		k->r->apart = 1;
+}
+
+static int run_workload(struct walk *k, struct err *e)
+{
+	const struct session_job *j = k->job;
+	if (j->solo && run_solo(k, e) != 0)
+		return -1;
+	int flip = (int)(session_word(j->order_seed, "start", j->index, k->workload, 0, 0) & 1);
+	for (int i = 0; i < 2 && !bad(k); i++)
+		if (start(k, i == flip ? RAW_CHAMPION : RAW_CANDIDATE, e) != 0)
+			return -1;
+	if (!bad(k) && (run_warm(k, e) != 0 || run_measure(k, e) != 0))
+		return -1;
+	if (!bad(k) && j->anchor && run_anchor(k, e) != 0)
+		return -1;
+	settle(k);
+	return 0;
+}
+
+static int one_workload(const struct session_job *j, struct session_result *r, int workload,
+			struct err *e)
+{
+	int most = 2 * j->c->block_quads * j->c->blocks_max;
+	struct walk k = {.job = j, .r = r, .workload = workload};
+	k.t.solo = xcalloc((size_t)j->c->solo_reps, sizeof(double));
+	k.t.company = xcalloc((size_t)most, sizeof(double));
+	r->w[workload].anchor = NAN;
+	int rc = j->ops->open(j->ctx, j->index, workload, e);
+	if (rc == 0) {
+		rc = run_workload(&k, e);
+		j->ops->close(j->ctx);
+	}
+	free(k.t.solo);
+	free(k.t.company);
+	return rc;
+}
+
+/* Order of the workloads: sorted by a word drawn for each. */
+static void shuffle(const struct session_job *j, int order[SESSION_WORKLOADS])
+{
+	uint64_t key[SESSION_WORKLOADS];
+	for (int i = 0; i < j->workloads; i++) {
+		uint64_t word = session_word(j->order_seed, "place", j->index, i, 0, 0);
+		int at = i;
+		for (; at > 0 && key[at - 1] > word; at--) {
+			key[at] = key[at - 1];
+			order[at] = order[at - 1];
+		}
+		key[at] = word;
+		order[at] = i;
+	}
+}
+
+int session_run(const struct session_job *j, struct session_result *r, struct err *e)
+{
+	if (j->workloads < 1 || j->workloads > SESSION_WORKLOADS ||
+	    j->c->blocks_max > SESSION_BLOCKS)
+		return err_set(e, EX_HARNESS, "session of %d workloads", j->workloads);
+	int order[SESSION_WORKLOADS] = {0};
+	memset(r, 0, sizeof *r);
+	r->index = j->index;
+	shuffle(j, order);
+	for (int i = 0; i < j->workloads && r->outcome == SHOT_OK; i++)
+		if (one_workload(j, r, order[i], e) != 0)
+			return -1;
+	double sum = 0, weights = 0;
+	for (int i = 0; i < j->workloads; i++) {
+		sum += j->weight[i] * r->w[i].theta;
+		weights += j->weight[i];
+	}
+	r->theta = weights > 0 ? sum / weights : 0;
+	return 0;
+}
+
+void session_class_write(const struct session_class *c, struct jsonw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_str(w, "name", c->name);
+	jw_int(w, "block_quads", c->block_quads);
+	jw_int(w, "blocks_min", c->blocks_min);
+	jw_int(w, "blocks_max", c->blocks_max);
+	jw_num(w, "se_target", c->se_target);
+	jw_num(w, "trim", c->trim);
+	jw_int(w, "warm_pairs", c->warm_pairs);
+	jw_int(w, "solo_reps", c->solo_reps);
+	jw_num(w, "solo_slack", c->solo_slack);
+	jw_num(w, "solo_z", c->solo_z);
+	jw_int(w, "anchor_quads", c->anchor_quads);
+	jw_int(w, "ring", c->ring);
+	jw_num(w, "s0_floor", c->s0_floor);
+	jw_end(w);
+}
+
+static void workload_write(const struct session_workload *k, const char *name, struct jsonw *w)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "name", name);
+	jw_num(w, "theta", k->theta);
+	jw_num(w, "se", k->se);
+	jw_num(w, "solo", k->solo);
+	jw_num(w, "solo_se", k->solo_se);
+	jw_num(w, "anchor", k->anchor);
+	jw_num(w, "champion_mean", k->mean[RAW_CHAMPION]);
+	jw_num(w, "champion_min", k->min[RAW_CHAMPION]);
+	jw_num(w, "candidate_mean", k->mean[RAW_CANDIDATE]);
+	jw_num(w, "candidate_min", k->min[RAW_CANDIDATE]);
+	jw_arr(w, "blocks");
+	for (int i = 0; i < k->blocks; i++)
+		jw_num(w, NULL, k->block[i]);
+	jw_end(w);
+	jw_end(w);
+}
+
+void session_write(const struct session_result *r, int workloads, const char *const *names,
+		   struct jsonw *w)
+{
+	jw_obj(w, NULL);
+	jw_int(w, "session", r->index);
+	jw_bool(w, "void", r->apart);
+	jw_num(w, "theta", r->theta);
+	jw_arr(w, "workloads");
+	for (int i = 0; i < workloads; i++)
+		workload_write(&r->w[i], names[i], w);
+	jw_end(w);
+	jw_end(w);
+}

@@ -1,0 +1,127 @@
+/*
+ * session.h - one session: fresh processes, champion and candidate interleaved.
+ *
+ * What it does, workload by workload in a drawn order:
+ *   solo      the champion alone, before any candidate process exists
+ *   start     both arms in new processes, the first by coin flip
+ *   warm      pairs that are stored and not counted
+ *   measure   blocks of ABBA or BAAB quads, each drawn; blocks are added until the standard error
+ *             of the workload's theta is small enough or the cap is reached
+ *   anchor    (confirmation only) candidate against baseline, in the same way
+ * Every rep goes to the raw file. How a rep is made (inputs, flush, clock, check) is the caller's:
+ * session_ops. The session never reads a clock and knows no device.
+ *
+ * All draws come from `order_seed` and the place they are for, by SHA-256, so that anyone can
+ * repeat them: bit = lowest bit of the first byte of SHA-256("SEED:order:SESSION:WORKLOAD:PLACE:QUAD"),
+ * where PLACE = 65536 * phase + block (phases as in rawfile.h).
+ *
+ * Life: session_run fills a struct session_result (plain, no allocation). A wrong output or a dead
+ * arm is a result; -1 is trouble of ours.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_SESSION_H
+#define TS_SESSION_H
+
+#include "err.h"
+#include "jsonw.h"
+#include "rawfile.h"
+
+#include <stdint.h>
+
+enum { SESSION_WORKLOADS = 64, SESSION_BLOCKS = 128, SESSION_SEED = 33 };
+
+/* Constants of a device class; part of the pre-registration. */
+struct session_class {
+	const char *name;
+	int block_quads;   /* quads of a block: 2 pairs each */
+	int blocks_min, blocks_max;
+	double se_target;  /* of a workload's theta in one session */
+	double trim;       /* 0.2, cut from each end */
+	int warm_pairs;
+	int solo_reps;     /* counted ones; two more warm up */
+	double solo_slack; /* champion alone against champion in company: |log ratio| allowed ... */
+	double solo_z;     /* ... plus this many standard errors */
+	int anchor_quads;
+	int ring;          /* input sets a rep may draw */
+	double s0_floor;   /* least sd between sessions that is believed */
+};
+
+extern const struct session_class SESSION_EMU, SESSION_SIM;
+const struct session_class *session_class_of(const char *device); /* NULL: none such */
+
+enum shot_outcome { SHOT_OK = 0, SHOT_WRONG, SHOT_DEAD, SHOT_TIMEOUT, SHOT_LATE };
+
+struct shot {
+	/* asked */
+	int session, workload;
+	enum raw_arm arm;
+	enum raw_phase phase;
+	uint32_t set;
+	uint64_t rep;        /* place in the raw file: names the perturbation */
+	/* answered */
+	uint64_t start, stop;
+	enum raw_check check;
+	enum shot_outcome outcome;
+	char text[256];      /* for people, when not SHOT_OK */
+};
+
+struct session_ops {
+	/* Fresh memory for a workload; no arm runs yet. */
+	int (*open)(void *ctx, int session, int workload, struct err *e);
+	/* Start an arm in a new process, ending the one it may have. A candidate that does not
+	 * start is *outcome SHOT_DEAD. */
+	int (*start)(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char text[256],
+		     struct err *e);
+	int (*stop)(void *ctx, enum raw_arm arm, struct err *e);
+	int (*shoot)(void *ctx, struct shot *s, struct err *e);
+	void (*close)(void *ctx);
+};
+
+struct session_job {
+	int index;            /* over the raw file */
+	int workloads;
+	const double *weight; /* per workload; 0: measured and guarded, not in theta */
+	const char *order_seed;
+	const struct session_class *c;
+	int solo, anchor;
+	const struct session_ops *ops;
+	void *ctx;
+	struct raw *raw;
+};
+
+struct session_workload {
+	int blocks;
+	double block[SESSION_BLOCKS]; /* L_b */
+	double theta, se;
+	double solo;                  /* ln(champion alone / champion in company), medians */
+	double solo_se;
+	double mean[RAW_ARMS], min[RAW_ARMS]; /* ticks, for people; nothing is decided by them */
+	double anchor;                /* ln(baseline / candidate); NAN when not measured */
+};
+
+struct session_result {
+	int index;
+	enum shot_outcome outcome; /* of the first bad shot */
+	enum raw_arm guilty;
+	char text[256];
+	int at_workload;
+	struct session_workload w[SESSION_WORKLOADS];
+	double theta;              /* weighted over workloads */
+	int apart;                 /* solo and company disagree: the session is void */
+};
+
+int session_run(const struct session_job *job, struct session_result *r, struct err *e);
+
+/* The draws, by place. session_order: 0 is ABBA (champion first), 1 is BAAB. */
+int session_order(const char *seed, int session, int workload, int block, int quad);
+uint64_t session_word(const char *seed, const char *what, int a, int b, int c, int d);
+
+/* Arm of slot 0..3 of a quad: first is A when order is 0. */
+enum raw_arm session_arm(int order, int slot, enum raw_arm a, enum raw_arm b);
+
+void session_class_write(const struct session_class *c, struct jsonw *w, const char *key);
+void session_write(const struct session_result *r, int workloads, const char *const *names,
+		   struct jsonw *w);
+
+#endif
