@@ -1,8 +1,8 @@
 /*
  * compare.h - is an output right? Every element, NaN-safe, scaled by the reference alone.
  *
- * compare_output adds one output to a running result: it fails on the first rule broken and
- * keeps the worst figures of all outputs. The reference of a float output is float64; of an
+ * compare_output adds one output to a running result: the first rule broken gives the code, and
+ * the worst figures of all outputs are kept. The reference of a float output is float64; of an
  * integer output it has the output's own type.
  *
  * Figures: worst = largest |err| / bound over all elements (<= 1 passes); rel_l2 over the whole
@@ -37,24 +37,38 @@ struct compare_result {
 /* What one output is compared with. */
 struct compare_side {
 	const char *name;
-	int dtype;               /* of `got` */
+	enum dtype dtype;        /* of `got` */
 	size_t n;                /* elements */
 	size_t row;              /* elements of a row, >= 1 */
 	const void *got;         /* candidate's */
-	const void *ref;         /* float64 or native integers */
+	const void *ref;         /* float64, or integers of dtype */
 	const void *base;        /* baseline kernel's output of the same dtype, or NULL */
 	const void *poison;      /* what the buffer held before, or NULL */
 	int exact;               /* exact-integer regime: got must equal ref rounded to dtype */
+	double slack;            /* factor on error_ratio for regimes harder than the spec's: >= 1 */
+	/* Comparators over an input: `source` (source_dtype, rows of source_row elements) and the
+	 * output of gathered values, if any. */
+	const void *source;
+	enum dtype source_dtype;
+	size_t source_row;
+	const void *values;      /* candidate's output of values (dtype values_dtype), or NULL */
+	enum dtype values_dtype;
 };
 
-void compare_begin(struct compare_result *r); /* pass = 1, code "ok", zeros */
+/* Bounds with every NAN replaced by the default of dtype and compute class. */
+struct compare_bounds {
+	double atol_rms, rtol, rel_l2, row_rel_l2, error_ratio;
+};
+void compare_defaults(const struct spec *s, const struct spec_tensor *out, struct compare_bounds *b);
 
-/* Element-wise rules: tolerance, exact, exact-integer regime. Rules that need several buffers
- * (top-k values with indices, ties, stable sort) are in compare_sets.h. */
+void compare_begin(struct compare_result *r); /* pass = 1, code "ok", zeros */
 void compare_output(struct compare_result *r, const struct spec_compare *c,
-		    const struct compare_side *s);
+		    const struct compare_bounds *b, const struct compare_side *s);
 /* Fail with a code unless already failed. */
 void compare_fail(struct compare_result *r, const char *code, const char *output);
+
+/* compare_sets.c: the comparators that judge a set or an order. Return NULL or a reason code. */
+const char *compare_set(const struct spec_compare *c, const struct compare_side *s, double *wrong);
 
 /* Chi-square upper tail probability P(X >= x) for k degrees of freedom. */
 double compare_chi2_tail(double x, double k);

@@ -1,0 +1,274 @@
+/*
+ * compare.c - is an output right? See compare.h.
+ *
+ * Every test is written as !(error <= bound), so that a NaN on either side fails. This file is
+ * compiled without any fast-math flag; dtype_selftest() of the checker proves it at start.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Rows shorter than this are merged: the error of three elements is luck, not precision. */
+enum { GROUP = 128 };
+
+void compare_begin(struct compare_result *r)
+{
+	memset(r, 0, sizeof *r);
+	r->pass = 1;
+	strcpy(r->code, "ok");
+}
+
+void compare_fail(struct compare_result *r, const char *code, const char *output)
+{
+	if (!r->pass)
+		return;
+	r->pass = 0;
+	snprintf(r->code, sizeof r->code, "%s", code);
+	snprintf(r->output, sizeof r->output, "%s", output);
+}
+
+static double unit(enum dtype t)
+{
+	return dtype_is_float(t) ? ldexp(1, -dtype_mantissa(t)) : 0;
+}
+
+/*
+ * What honest kernels of a compute class need, with room: 256 roundings of the accumulator (a
+ * sum of 4,096 in any order stays within 100), four of a narrower intermediate, one of the
+ * output. The cheapest cheats are a factor of 50 and more above (make check prints both).
+ */
+void compare_defaults(const struct spec *s, const struct spec_tensor *out, struct compare_bounds *b)
+{
+	const struct spec_compare *c = &out->compare;
+	double eps = unit(out->dtype), noise = 256 * unit(s->accumulator);
+
+	if (unit(s->intermediate) > unit(s->accumulator))
+		noise += 4 * unit(s->intermediate);
+	if (s->tf32)
+		noise += 4 * 0x1p-11;
+	b->rtol = isnan(c->rtol) ? 2 * eps + noise : c->rtol;
+	b->atol_rms = isnan(c->atol_rms) ? eps + noise : c->atol_rms;
+	b->rel_l2 = isnan(c->rel_l2) ? eps + noise / 2 : c->rel_l2;
+	b->row_rel_l2 = isnan(c->row_rel_l2) ? 2 * b->rel_l2 : c->row_rel_l2;
+	b->error_ratio = isnan(c->error_ratio) ? 8 : c->error_ratio;
+}
+
+static double ref_at(const struct compare_side *s, size_t i)
+{
+	return dtype_is_float(s->dtype) ? ((const double *)s->ref)[i] : dtype_load(s->dtype, s->ref, i);
+}
+
+static double round_to(enum dtype t, double v)
+{
+	uint64_t cell = 0;
+
+	dtype_store(t, &cell, 0, v);
+	return dtype_load(t, &cell, 0);
+}
+
+/* A reference beyond the range of the type, or infinite by contract, wants that infinity. NaN
+ * in the reference is for the caller to refuse before. */
+static double error_of(double got, double ref, double rounded)
+{
+	if (isinf(rounded))
+		return got == rounded ? 0 : INFINITY;
+	if (!isfinite(got))
+		return INFINITY;
+	return fabs(got - ref);
+}
+
+struct sums {
+	double err2, ref2, base2;
+	size_t n;
+};
+
+struct walk {
+	struct compare_result *r;
+	const struct compare_bounds *b;
+	const struct compare_side *s;
+	double rms;              /* of the whole reference */
+	double worst;
+	size_t wrong, nonfinite, poisoned;
+	double row_l2, ratio;
+	struct sums all;
+};
+
+static void walk_element(struct walk *w, struct sums *g, size_t i)
+{
+	const struct compare_side *s = w->s;
+	double ref = ref_at(s, i), got = dtype_load(s->dtype, s->got, i);
+	double rounded = round_to(s->dtype, ref), err = error_of(got, ref, rounded);
+	double bound = w->b->atol_rms * w->rms + w->b->rtol * fabs(ref);
+
+	if (isinf(rounded)) {
+		bound = 0;
+		ref = 0;
+	}
+	if (s->exact) { /* the sign of zero does not matter */
+		err = got == rounded ? 0 : INFINITY;
+		bound = 0;
+	}
+	if (!(err <= bound)) {
+		w->wrong++;
+		w->nonfinite += !isfinite(got);
+		size_t k = dtype_size(s->dtype);
+		if (s->poison)
+			w->poisoned += !memcmp((const char *)s->got + i * k,
+					       (const char *)s->poison + i * k, k);
+	}
+	double over = err == 0 ? 0 : bound > 0 ? err / bound : INFINITY;
+	if (!(over <= w->worst))
+		w->worst = over;
+	g->err2 += err * err;
+	g->ref2 += ref * ref;
+	if (s->base) {
+		double be = error_of(dtype_load(s->dtype, s->base, i), ref, rounded);
+		g->base2 += isfinite(be) ? be * be : 0;
+	}
+	g->n++;
+}
+
+/* Close a group of rows: relative L2, and the error ratio with a floor of half a unit in the
+ * last place of a typical element, below which nobody can be better. */
+static void walk_group(struct walk *w, struct sums *g)
+{
+	double n = (double)g->n;
+	double typical = sqrt(g->ref2 / n), floor_rms = unit(w->s->dtype) * typical;
+	double l2 = g->err2 == 0 ? 0 : sqrt(g->err2) / sqrt(g->ref2 > 0 ? g->ref2 : n * w->rms * w->rms);
+
+	if (!(l2 <= w->row_l2))
+		w->row_l2 = l2;
+	if (w->s->base && g->err2 > 0) {
+		double base = sqrt(g->base2 / n);
+		double ratio = sqrt(g->err2 / n) / (base > floor_rms ? base : floor_rms);
+		if (!(ratio <= w->ratio))
+			w->ratio = ratio;
+	}
+	w->all.err2 += g->err2;
+	w->all.ref2 += g->ref2;
+	w->all.n += g->n;
+	memset(g, 0, sizeof *g);
+}
+
+static void keep(double *have, double v)
+{
+	if (!(v <= *have))
+		*have = v;
+}
+
+static void walk_verdict(struct walk *w)
+{
+	const struct compare_side *s = w->s;
+	double l2 = w->all.err2 == 0 ? 0 : sqrt(w->all.err2) / sqrt(w->all.ref2);
+	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
+	const char *code = NULL;
+
+	if (w->nonfinite)
+		code = "judge.nonfinite";
+	else if (w->wrong && s->exact)
+		code = "judge.exact";
+	else if (w->wrong)
+		code = "judge.element";
+	else if (!s->exact && big && !(l2 <= w->b->rel_l2))
+		code = "judge.rel_l2";
+	else if (!s->exact && big && !(w->row_l2 <= w->b->row_rel_l2))
+		code = "judge.row_l2";
+	else if (!s->exact && s->base && !(w->ratio <= w->b->error_ratio * s->slack))
+		code = "judge.error_ratio";
+	keep(&w->r->worst, w->worst);
+	keep(&w->r->rel_l2, l2);
+	keep(&w->r->row_l2, w->row_l2);
+	keep(&w->r->ratio, w->ratio);
+	if (code && w->r->pass) {
+		w->r->wrong = (double)w->wrong / (double)s->n;
+		w->r->poison = (double)w->poisoned / (double)s->n;
+		compare_fail(w->r, code, s->name);
+	}
+}
+
+static int reference_rms(const struct compare_side *s, double *rms)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		double v = ref_at(s, i);
+		if (isnan(v))
+			return -1;
+		sum += isinf(v) ? 0 : v * v;
+	}
+	*rms = sqrt(sum / (double)s->n);
+	return 0;
+}
+
+static void compare_floats(struct compare_result *r, const struct compare_bounds *b,
+			   const struct compare_side *s)
+{
+	struct walk w = {.r = r, .b = b, .s = s};
+	struct sums g = {0};
+
+	if (reference_rms(s, &w.rms) < 0) {
+		compare_fail(r, "judge.reference", s->name);
+		return;
+	}
+	size_t group = s->row;
+	while (group < GROUP && group < s->n)
+		group += s->row;
+	for (size_t i = 0; i < s->n; i++) {
+		walk_element(&w, &g, i);
+		/* A short tail joins the group before it. */
+		if (g.n >= group && s->n - i - 1 >= group)
+			walk_group(&w, &g);
+	}
+	if (g.n)
+		walk_group(&w, &g);
+	walk_verdict(&w);
+}
+
+/* Integers by their own type: a double would merge neighbours beyond 2^53. */
+static void compare_integers(struct compare_result *r, const struct compare_side *s)
+{
+	size_t wrong = 0, poisoned = 0, k = dtype_size(s->dtype);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const char *got = (const char *)s->got + i * k, *ref = (const char *)s->ref + i * k;
+		if (!memcmp(got, ref, k))
+			continue;
+		wrong++;
+		poisoned += s->poison && !memcmp(got, (const char *)s->poison + i * k, k);
+	}
+	if (!wrong)
+		return;
+	keep(&r->worst, INFINITY);
+	if (r->pass) {
+		r->wrong = (double)wrong / (double)s->n;
+		r->poison = (double)poisoned / (double)s->n;
+	}
+	compare_fail(r, "judge.exact", s->name);
+}
+
+void compare_output(struct compare_result *r, const struct spec_compare *c,
+		    const struct compare_bounds *b, const struct compare_side *s)
+{
+	if (s->n == 0)
+		return;
+	if (c->kind == COMPARE_TOLERANCE && dtype_is_float(s->dtype)) {
+		compare_floats(r, b, s);
+	} else if (c->kind == COMPARE_EXACT && dtype_is_float(s->dtype)) {
+		struct compare_side exact = *s;
+		exact.exact = 1;
+		compare_floats(r, b, &exact);
+	} else if (c->kind == COMPARE_TOLERANCE || c->kind == COMPARE_EXACT) {
+		compare_integers(r, s);
+	} else {
+		double wrong = 0;
+		const char *code = compare_set(c, s, &wrong);
+		if (code && r->pass)
+			r->wrong = wrong;
+		if (code)
+			compare_fail(r, code, s->name);
+	}
+}
