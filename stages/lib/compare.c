@@ -114,7 +114,7 @@ static void walk_element(struct walk *w, struct sums *g, size_t i)
 	}
 	if (!(err <= bound)) {
 		w->wrong++;
-		w->nonfinite += !isfinite(got);
+		w->nonfinite += isfinite(got) ? 0 : 1;
 		size_t k = dtype_size(s->dtype);
 		if (s->poison)
 			w->poisoned += !memcmp((const char *)s->got + i * k,
