@@ -43,6 +43,7 @@ enum {
 enum checker_mode { CHECKER_PUBLIC = 0, CHECKER_HELD_OUT = 1, CHECKER_TINY = 2 };
 
 struct checker_opts {
+	const char *device;   /* "emu": how references are run */
 	const char *run_dir;  /* "trials/runs/r0001": key and spec snapshot; NULL: throw-away key */
 	const char *spec_dir; /* NULL: RUN_DIR/spec */
 	const char *trial;    /* "0007"; with run_dir NULL any text */
@@ -56,8 +57,7 @@ struct checker_open {
 	int fence;                  /* 1: unmapped page behind each buffer */
 	uint32_t n_ws;              /* workspaces: the largest any arm needs, per slot */
 	uint64_t ws[CHECKER_WS];
-	const char *reference;      /* image of the reference built by the box; NULL: see below */
-	const char *baseline;       /* image of the baseline, for the error ratio; NULL: none */
+	int baseline;               /* 1: preparations may ask for the error ratio */
 };
 
 struct checker_work {
@@ -98,8 +98,10 @@ int checker_verify(struct checker *c, const struct checker_work *w, struct compa
 /* Hash outputs, guards and inputs again (late writes). 1 in `same` if nothing moved since verify. */
 int checker_again(struct checker *c, const struct checker_work *w, int *same, struct err *e);
 
-/* HMAC under the run key over a verdict's text; check: *ok. */
+/* HMAC under the run key over the SHA-256 of a verdict's text; check: *ok. checker_mac_fn is
+ * the shape that verdict.h wants, its context a struct checker. */
 int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);
+int checker_mac_fn(void *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);
 int checker_mac_ok(struct checker *c, const void *data, size_t len, const char *mac, int *ok,
 		   struct err *e);
 /* The stage key, to be published with the stage's verdict. The checker refuses to draw,

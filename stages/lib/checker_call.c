@@ -1,0 +1,260 @@
+/*
+ * checker_call.c - the stage's side of the checker. See checker_call.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "checker_call.h"
+#include "buf.h"
+#include "checker_wire.h"
+#include "spawn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A reference may be slow; a checker that is silent for longer is broken. */
+enum { REPLY_MS = 300000 };
+
+struct checker {
+	struct spawn_proc proc;
+	int fd;
+	struct checker_request q;
+	struct checker_reply r;
+};
+
+static int start(struct checker *c, const struct checker_opts *o, int theirs, struct err *e)
+{
+	char path[4096];
+	const char *argv[16];
+	int n = 0;
+	struct spawn_fd fds[] = {{theirs, CHECKER_FD}};
+
+	if (spawn_tool("checker", path, sizeof path, e) < 0)
+		return -1;
+	argv[n++] = path;
+	argv[n++] = "--device";
+	argv[n++] = o->device ? o->device : "emu";
+	argv[n++] = "--trial";
+	argv[n++] = o->trial;
+	argv[n++] = "--stage";
+	argv[n++] = o->stage;
+	if (o->run_dir) {
+		argv[n++] = "--run";
+		argv[n++] = o->run_dir;
+	}
+	if (o->spec_dir) {
+		argv[n++] = "--spec";
+		argv[n++] = o->spec_dir;
+	}
+	argv[n] = NULL;
+	struct spawn_request q = {.argv = argv, .fds = fds, .fd_count = 1, .err = SPAWN_KEEP};
+	return spawn_start(&q, &c->proc, e);
+}
+
+int checker_start(struct checker **out, const struct checker_opts *o, struct err *e)
+{
+	struct checker *c = xcalloc(1, sizeof *c);
+	int pair[2] = {-1, -1};
+
+	*out = NULL;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		err_sys(e, "cannot make a socket pair");
+		free(c);
+		return -1;
+	}
+	int r = start(c, o, pair[1], e);
+	close(pair[1]);
+	c->fd = pair[0];
+	if (r < 0) {
+		close(pair[0]);
+		free(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+void checker_stop(struct checker *c)
+{
+	struct spawn_result r;
+	struct err e;
+
+	if (!c)
+		return;
+	close(c->fd); /* end of file ends it */
+	if (spawn_wait(&c->proc, 5, &r, &e) == 1) {
+		spawn_kill(&c->proc);
+		spawn_wait(&c->proc, -1, &r, &e);
+	}
+	spawn_result_free(&r);
+	free(c);
+}
+
+static void take_fds(struct msghdr *m, int fds[2])
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
+		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+		    h->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+			memcpy(fds, CMSG_DATA(h), 2 * sizeof(int));
+}
+
+static int receive(struct checker *c, int fds[2], struct err *e)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct iovec v = {&c->r, sizeof c->r};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
+			   .msg_controllen = sizeof control};
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+	int k;
+
+	while ((k = poll(&p, 1, REPLY_MS)) < 0 && errno == EINTR)
+		;
+	if (k == 0)
+		return err_set(e, EX_HARNESS, "the checker does not answer");
+	ssize_t n = k < 0 ? -1 : recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC);
+	if (n != (ssize_t)sizeof c->r || c->r.magic != CHECKER_MAGIC)
+		return err_set(e, EX_HARNESS, "the checker died (its message stands above)");
+	take_fds(&m, fds);
+	if (c->r.code)
+		return err_set(e, c->r.code, "%s", c->r.text);
+	return 0;
+}
+
+static int ask(struct checker *c, enum checker_op op, int fds[2], struct err *e)
+{
+	int none[2] = {-1, -1};
+
+	c->q.magic = CHECKER_MAGIC;
+	c->q.op = op;
+	if (send(c->fd, &c->q, sizeof c->q, MSG_NOSIGNAL) != (ssize_t)sizeof c->q)
+		return err_set(e, EX_HARNESS, "the checker died (its message stands above)");
+	return receive(c, fds ? fds : none, e);
+}
+
+int checker_draw(struct checker *c, enum checker_mode mode, uint32_t index, int emu,
+		 struct axes *out, struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	c->q.open.mode = mode;
+	c->q.open.index = index;
+	c->q.open.emu = emu;
+	if (ask(c, CHECKER_OP_DRAW, NULL, e) < 0)
+		return -1;
+	*out = c->r.axes;
+	return 0;
+}
+
+int checker_open(struct checker *c, const struct checker_open *o, struct checker_work *w,
+		 struct err *e)
+{
+	int fds[2] = {-1, -1};
+
+	memset(&c->q, 0, sizeof c->q);
+	memset(w, 0, sizeof *w);
+	w->in_fd = w->rw_fd = -1;
+	c->q.open = *o;
+	int r = ask(c, CHECKER_OP_OPEN, fds, e);
+	w->in_fd = fds[0];
+	w->rw_fd = fds[1];
+	if (r == 0 && (fds[0] < 0 || fds[1] < 0))
+		r = err_set(e, EX_HARNESS, "the checker handed over no memory");
+	w->id = c->r.work;
+	if (r < 0) {
+		if (fds[0] >= 0)
+			close(fds[0]);
+		if (fds[1] >= 0)
+			close(fds[1]);
+		w->in_fd = w->rw_fd = -1;
+		return -1;
+	}
+	w->axes = c->r.axes;
+	w->layout = c->r.layout;
+	w->regimes = c->r.regimes;
+	return 0;
+}
+
+void checker_close(struct checker *c, struct checker_work *w)
+{
+	if (w->in_fd < 0)
+		return;
+	close(w->in_fd);
+	close(w->rw_fd);
+	w->in_fd = w->rw_fd = -1;
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	ask(c, CHECKER_OP_CLOSE, NULL, NULL);
+}
+
+int checker_prepare(struct checker *c, const struct checker_work *w, const struct checker_prep *p,
+		    double scalars[CHECKER_SCALARS], struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	c->q.prep = *p;
+	if (ask(c, CHECKER_OP_PREPARE, NULL, e) < 0)
+		return -1;
+	memcpy(scalars, c->r.scalars, sizeof c->r.scalars);
+	return 0;
+}
+
+int checker_verify(struct checker *c, const struct checker_work *w, struct compare_result *out,
+		   struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	if (ask(c, CHECKER_OP_VERIFY, NULL, e) < 0)
+		return -1;
+	*out = c->r.result;
+	return 0;
+}
+
+int checker_again(struct checker *c, const struct checker_work *w, int *same, struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	if (ask(c, CHECKER_OP_AGAIN, NULL, e) < 0)
+		return -1;
+	*same = c->r.same;
+	return 0;
+}
+
+int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	hash_bytes(data, len, c->q.digest);
+	if (ask(c, CHECKER_OP_MAC, NULL, e) < 0)
+		return -1;
+	memcpy(out, c->r.hex, HASH_HEX);
+	return 0;
+}
+
+int checker_mac_fn(void *c, const void *data, size_t len, char out[HASH_HEX], struct err *e)
+{
+	return checker_mac(c, data, len, out, e);
+}
+
+int checker_mac_ok(struct checker *c, const void *data, size_t len, const char *mac, int *ok,
+		   struct err *e)
+{
+	char want[HASH_HEX];
+
+	if (checker_mac(c, data, len, want, e) < 0)
+		return -1;
+	*ok = hash_is_hex(mac) && hash_equal(mac, want, HASH_HEX - 1);
+	return 0;
+}
+
+int checker_subkey(struct checker *c, char out[HASH_HEX], struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	if (ask(c, CHECKER_OP_SUBKEY, NULL, e) < 0)
+		return -1;
+	memcpy(out, c->r.hex, HASH_HEX);
+	return 0;
+}

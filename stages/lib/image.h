@@ -1,0 +1,43 @@
+/*
+ * image.h - source and plan of one kernel, and the artefact the box made of them.
+ *
+ * For code whose text we have already: the reference and the baseline of a spec, a champion, a
+ * configuration that tune tries. Candidates themselves are compiled by guard, which also gates
+ * what came out.
+ *
+ * image_load reads, parses and checks against the spec; image_build compiles (or finds the
+ * result in the box's cache); image_free. A source that does not compile is ok = 0 with the
+ * box's code and log, not an error.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_IMAGE_H
+#define TS_IMAGE_H
+
+#include "box_call.h"
+#include "buf.h"
+#include "err.h"
+#include "hash.h"
+#include "plan.h"
+#include "spec.h"
+
+struct image {
+	struct buf source;
+	char source_sha[HASH_HEX], plan_sha[HASH_HEX];
+	struct plan *plan;
+	int ok;            /* after image_build */
+	struct box_result box; /* path, sha256, code, log, isolation */
+};
+
+/* `dir`/`source` and `dir`/`plan`. */
+int image_load(struct image *m, const struct spec *s, const char *dir, const char *source,
+	       const char *plan, struct err *e);
+/* From texts in memory; `what` names the plan in messages. */
+int image_text(struct image *m, const struct spec *s, const struct buf *source,
+	       const struct buf *plan, const char *what, struct err *e);
+/* mode "emu-fast"...; config NULL: the plan's current one; out_dir NULL: cache entry only. */
+int image_build(struct image *m, const struct spec *s, const char *mode,
+		const struct plan_config *config, const char *out_dir, struct err *e);
+void image_free(struct image *m);
+
+#endif
