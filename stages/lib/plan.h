@@ -34,7 +34,7 @@
 #define PLAN_MAX_VALUES 64
 #define PLAN_MAX_CHOOSE 16
 #define PLAN_MAX_CONSTRAINTS 64
-#define PLAN_MAX_WORKSPACES 32
+#define PLAN_MAX_WORKSPACES 8
 #define PLAN_MAX_LAUNCHES 64   /* as written; after repeat: spec limits.launches */
 #define PLAN_MAX_ARGS 64
 #define PLAN_MAX_SELECT 8

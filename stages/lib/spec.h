@@ -20,8 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPEC_MAX_AXES 32
-#define SPEC_MAX_TENSORS 32   /* inputs, and outputs, each */
+#define SPEC_MAX_AXES 16
+#define SPEC_MAX_TENSORS 16   /* inputs, and outputs, each */
+#define SPEC_MAX_ID 31        /* characters of an axis, input or output name */
 #define SPEC_MAX_RANK 8
 #define SPEC_MAX_WORKLOADS 64
 #define SPEC_MAX_CONSTRAINTS 32
@@ -189,9 +190,12 @@ int spec_bytes(const struct spec *s, const struct spec_tensor *t, const struct a
 /* What the reference writes for output t: float64 for floats, else native. */
 int spec_reference_bytes(const struct spec *s, const struct spec_tensor *t, const struct axes *a,
 			 int64_t *bytes, struct err *e);
+/* A fill's from and to at these axes, checked against the tensor's shape. */
+int spec_fill_range(const struct spec *s, const struct spec_tensor *t, const struct axes *a, int64_t *from,
+		    int64_t *to, struct err *e);
 int spec_cost(const struct spec *s, const struct axes *a, int64_t *bytes, int64_t *flops, struct err *e);
 
-/* The files that make up a spec: spec.json, the reference, baseline/, start/ and README.md; sorted
+/* The files that make up a spec: all below its folder but dot files; sorted
  * by name, relative to dir. Symbolic links and odd file types are an error. */
 struct spec_file {
 	char *name;
