@@ -1,0 +1,112 @@
+/*
+ * record_champion.c - champion/SPEC/DEVICE: the best so far, ready to use.
+ *
+ * Builds champion/SPEC/.v/DEVICE-NNNN whole (sources, evidence, README), syncs it, then swaps
+ * the symlink. A reader sees the old champion or the new one.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "record.h"
+
+#include "file.h"
+#include "json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int copy_in(const struct closed *c, const char *from, const char *dir, const char *to,
+		   struct err *e)
+{
+	char source[TRIAL_PATH], target[TRIAL_PATH];
+	trial_path(source, c->trial.id, from);
+	snprintf(target, sizeof target, "%.180s/%.60s", dir, to);
+	return file_copy(source, target, e);
+}
+
+static void put_ratio(struct buf *b, const cJSON *data, const char *key, const char *text)
+{
+	double v = json_get_num(data, key, 0);
+	if (v > 0)
+		buf_addf(b, "- %s: %.3fx\n", text, v);
+}
+
+static int write_readme(const struct closed *c, const char *dir, struct err *e)
+{
+	char path[TRIAL_PATH];
+	struct buf b = BUF_INIT;
+	const cJSON *d = c->promote.data;
+	buf_addf(&b, "# %s on %s: trial %s\n\n", c->trial.spec, c->trial.device, c->trial.id);
+	if (strcmp(c->trial.device, "sim") == 0)
+		buf_adds(&b, "SIMULATED: no program ran; the figures are synthetic.\n\n");
+	if (strcmp(c->trial.device, "emu") == 0)
+		buf_adds(&b, "EMULATED on a processor: the figures are not GPU speeds.\n\n");
+	put_ratio(&b, d, "ratio_baseline", "faster than the baseline by");
+	put_ratio(&b, d, "ratio", "faster than the champion before it by");
+	if (*c->title)
+		buf_addf(&b, "- change: %s\n", c->title);
+	buf_addf(&b, "- candidate: %s\n", c->candidate);
+	buf_adds(&b, "\n`kernel.cu` and `plan.json` are the candidate with its tunables fixed. "
+		     "`evidence/` holds copies of\nthe verdicts it was kept on; ");
+	buf_addf(&b, "`trials/%s/` has everything, `make replay TRIAL=%s` judges it again.\n",
+		 c->trial.id, c->trial.id);
+	snprintf(path, sizeof path, "%.200s/README.md", dir);
+	int rc = file_write(path, b.data, b.len, 0644, e);
+	buf_free(&b);
+	return rc;
+}
+
+static int fill_folder(const struct closed *c, const char *dir, struct err *e)
+{
+	static const char *const evidence[] = {"trial.json", "tune.json", "judge.json",
+		"bench.json", "confirm.json", "promote.json"};
+	char path[TRIAL_PATH], to[64];
+	snprintf(path, sizeof path, "%.200s/evidence", dir);
+	if (dir_make(path, e) || copy_in(c, "candidate/kernel.cu", dir, "kernel.cu", e) ||
+	    copy_in(c, "candidate/plan.json", dir, "plan.json", e))
+		return -1;
+	for (size_t i = 0; i < sizeof evidence / sizeof evidence[0]; i++) {
+		snprintf(to, sizeof to, "evidence/%s", evidence[i]);
+		if (copy_in(c, evidence[i], dir, to, e))
+			return -1;
+	}
+	return write_readme(c, dir, e) || file_sync_dir(dir, e) ? -1 : 0;
+}
+
+/* Number of the trial the link points at now; 0 when there is none. */
+static long linked_number(const char *link)
+{
+	char target[TRIAL_PATH];
+	ssize_t n = readlink(link, target, sizeof target - 1);
+	if (n <= 0)
+		return 0;
+	target[n] = '\0';
+	const char *dash = strrchr(target, '-');
+	return dash ? strtol(dash + 1, NULL, 10) : 0;
+}
+
+int record_champion(const struct closed *c, struct err *e)
+{
+	char link[TRIAL_PATH], target[TRIAL_PATH], dir[TRIAL_PATH], tmp[TRIAL_PATH];
+	if (!c->kept)
+		return 0;
+	snprintf(link, sizeof link, "champion/%s/%s", c->trial.spec, c->trial.device);
+	if (linked_number(link) >= c->number)
+		return 0;
+	snprintf(target, sizeof target, ".v/%s-%s", c->trial.device, c->trial.id);
+	snprintf(dir, sizeof dir, "champion/%s/%.120s", c->trial.spec, target);
+	snprintf(tmp, sizeof tmp, "%.220s.tmp.%ld", dir, (long)getpid());
+	if (!file_exists(dir)) {
+		if (dir_remove(tmp, e) || dir_make(tmp, e) || fill_folder(c, tmp, e))
+			return -1;
+		if (rename(tmp, dir))
+			return err_sys(e, "cannot rename '%s' to '%s'", tmp, dir);
+	}
+	snprintf(tmp, sizeof tmp, "champion/%s/.v", c->trial.spec);
+	if (file_sync_dir(tmp, e) || link_swap(target, link, e))
+		return -1;
+	snprintf(tmp, sizeof tmp, "champion/%s", c->trial.spec);
+	return file_sync_dir(tmp, e);
+}
