@@ -1,0 +1,70 @@
+/*
+ * oracle.h - one workload inside the checker: inputs, references, verdict of a rep.
+ *
+ * Owns the memory that arms map, and two arms of its own: the reference (float64 outputs, run
+ * in its own confined child on memory that no candidate maps) and, on request, the baseline,
+ * whose error is the measure of a candidate's. Only the checker links this module: references
+ * and unused input sets live in its private memory.
+ *
+ * oracle_open -> (oracle_prepare -> oracle_verify [-> oracle_again]) ... -> oracle_close.
+ * Keys come from the caller and are not kept beyond the calls, except the stage key's copy in
+ * the struct, wiped by oracle_close.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ORACLE_H
+#define TS_ORACLE_H
+
+#include "arm.h"
+#include "checker_call.h"
+#include "image.h"
+
+/* One of the checker's own arms. */
+struct oracle_side {
+	struct image image;
+	struct mem mem;   /* its outputs and workspaces; the inputs are the workload's */
+	struct arm *arm;
+	int open;
+};
+
+/* Content of one set, kept while unperturbed reps use it. */
+struct oracle_set {
+	int valid;
+	uint32_t set;
+	enum fill_regime regime;
+	uint8_t *in;      /* input payloads, in order */
+	uint8_t *ref;     /* reference outputs, in order */
+	uint8_t *base;    /* baseline outputs, or NULL */
+	double scalars[CHECKER_SCALARS];
+};
+
+struct oracle {
+	const struct spec *spec;
+	const char *spec_dir, *device;
+	struct axes axes;
+	struct mem mem;
+	struct oracle_side ref, base;
+	int has_base;
+	uint64_t in_bytes, ref_bytes, out_bytes; /* payload totals */
+	struct oracle_set ring[CHECKER_RING];
+	struct oracle_set now;   /* of this rep; buffers owned, or borrowed from the ring */
+	int borrowed, prepared;
+	struct checker_prep prep;
+	uint8_t key[32];         /* stage key and workload */
+	uint8_t hash[32];        /* outputs at verify */
+};
+
+int oracle_open(struct oracle *o, const struct spec *spec, const char *spec_dir, const char *device,
+		const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
+		struct err *e);
+int oracle_prepare(struct oracle *o, const struct checker_prep *p, double scalars[CHECKER_SCALARS],
+		   struct err *e);
+int oracle_verify(struct oracle *o, struct compare_result *r, struct err *e);
+int oracle_again(struct oracle *o, int *same, struct err *e);
+void oracle_close(struct oracle *o);
+
+/* Reference by a command (spec "reference": {"command": [...]}): inputs and outputs as files. */
+int oracle_command(const struct spec *s, const char *spec_dir, const struct axes *a,
+		   const uint8_t *in, const double *scalars, uint8_t *ref, struct err *e);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * checker.c - holds the run key, the references and the input sets; answers a stage's requests.
+ *
+ * Reads trials/runs/R/key and the spec; writes nothing but the memory it hands out; runs the
+ * reference and the baseline as confined children of its own. Never tells a key before the
+ * verdict (SUBKEY ends its service), never a reference, and of an input set only the one now in
+ * memory. Requests come over descriptor 3 (stages/lib/checker_wire.h).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "buf.h"
+#include "checker_wire.h"
+#include "oracle.h"
+#include "rng.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char HELP[] =
+	"checker - keys, references and comparison; started by judge, bench, unittest, tune, check\n"
+	"\n"
+	"usage: checker --trial ID --stage NAME [--run trials/runs/R] [--spec DIR] [--device emu]\n"
+	"\n"
+	"  --run DIR    take the key from DIR/key and the spec from DIR/spec\n"
+	"  --spec DIR   take the spec from here; without --run the key is thrown away at the end\n"
+	"  --device D   where references run: emu\n"
+	"\n"
+	"Speaks on descriptor 3 only. Not for people.\n";
+
+struct keys {
+	uint8_t run[32], stage[32];
+};
+
+static struct keys *keys; /* a locked page */
+static struct spec *spec;
+static const char *spec_dir, *device = "emu";
+static struct oracle *work[CHECKER_WORKLOADS];
+static int published;
+
+/* ---- keys ---- */
+
+static int keys_read(const char *run_dir, struct err *e)
+{
+	char *path = xasprintf("%s/key", run_dir);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	int r = 0;
+
+	if (fd < 0)
+		r = err_sys(e, "cannot open '%s'", path);
+	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != 32)
+		r = err_set(e, EX_BADINPUT, "'%s' is not a key of 32 bytes", path);
+	else if (st.st_mode & 077)
+		r = err_set(e, EX_BADINPUT, "'%s' may be read by others: mode must be 0600", path);
+	else if (read(fd, keys->run, 32) != 32)
+		r = err_sys(e, "cannot read '%s'", path);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return r;
+}
+
+static int keys_make(const char *run_dir, const char *trial, const char *stage, struct err *e)
+{
+	uint8_t sub[32];
+
+	keys = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (keys == MAP_FAILED)
+		return err_sys(e, "cannot map a page");
+	mlock(keys, 4096); /* best effort: a small memlock limit must not stop the run */
+	madvise(keys, 4096, MADV_DONTDUMP);
+	if (run_dir) {
+		if (keys_read(run_dir, e) < 0)
+			return -1;
+	} else if (getrandom(keys->run, 32, 0) != 32) {
+		return err_sys(e, "cannot draw a key");
+	}
+	rng_key(sub, keys->run, "trial:%s", trial);
+	rng_key(keys->stage, sub, "stage:%s", stage);
+	rng_wipe(sub, sizeof sub);
+	return 0;
+}
+
+/* Inputs of a workload depend on this key only. */
+static void work_key(const struct checker_open *q, uint8_t out[32])
+{
+	rng_key(out, keys->stage, "work:%d:%u:%d", (int)q->mode, q->index, q->emu);
+}
+
+/* ---- requests ---- */
+
+static uint64_t next_word(void *ctx)
+{
+	return rng_u64(ctx);
+}
+
+static int draw(const struct checker_open *q, struct axes *out, struct err *e)
+{
+	struct rng r;
+	uint8_t key[32];
+
+	if (published)
+		return err_set(e, EX_HARNESS, "the stage key is public: no more drawing");
+	if (q->mode == CHECKER_HELD_OUT) {
+		work_key(q, key);
+		rng_open(&r, key, "axes");
+		int rc = spec_draw(spec, q->emu, next_word, &r, out, e);
+		rng_close(&r);
+		rng_wipe(key, sizeof key);
+		return rc;
+	}
+	int n = q->mode == CHECKER_TINY ? spec->ntiny : spec->npublic;
+	if (q->index >= (uint32_t)n)
+		return err_set(e, EX_HARNESS, "spec '%s' has no workload %u", spec->name, q->index);
+	const struct spec_workload *w =
+		&(q->mode == CHECKER_TINY ? spec->tiny : spec->public)[q->index];
+	*out = q->emu ? w->emu : w->gpu;
+	return 0;
+}
+
+static int do_open(const struct checker_open *q, struct checker_reply *r, struct err *e)
+{
+	uint32_t id = 0;
+	uint8_t key[32];
+
+	if (q->n_ws > CHECKER_WS)
+		return err_set(e, EX_HARNESS, "too many workspaces");
+	if (draw(q, &r->axes, e) < 0)
+		return -1;
+	while (id < CHECKER_WORKLOADS && work[id])
+		id++;
+	if (id == CHECKER_WORKLOADS)
+		return err_set(e, EX_HARNESS, "too many workloads open");
+	work[id] = xcalloc(1, sizeof *work[id]);
+	work_key(q, key);
+	int rc = oracle_open(work[id], spec, spec_dir, device, &r->axes, q, key, e);
+	rng_wipe(key, sizeof key);
+	if (rc < 0) {
+		oracle_close(work[id]);
+		free(work[id]);
+		work[id] = NULL;
+		return -1;
+	}
+	r->work = id;
+	r->regimes = fill_regimes(spec, &r->axes);
+	r->layout = work[id]->mem.l;
+	return 0;
+}
+
+static void do_mac(const uint8_t digest[32], char out[HASH_HEX])
+{
+	uint8_t text[4 + 32] = {'m', 'a', 'c', ':'}, mac[32];
+
+	memcpy(text + 4, digest, 32);
+	hash_hmac(keys->run, 32, text, sizeof text, mac);
+	hash_to_hex(mac, out);
+}
+
+static int serve(const struct checker_request *q, struct checker_reply *r, struct err *e)
+{
+	struct oracle *o = q->work < CHECKER_WORKLOADS ? work[q->work] : NULL;
+	int needs = q->op == CHECKER_OP_CLOSE || q->op == CHECKER_OP_PREPARE ||
+		    q->op == CHECKER_OP_VERIFY || q->op == CHECKER_OP_AGAIN;
+
+	if (needs && !o)
+		return err_set(e, EX_HARNESS, "workload %u is not open", q->work);
+	switch (q->op) {
+	case CHECKER_OP_DRAW: return draw(&q->open, &r->axes, e);
+	case CHECKER_OP_OPEN: return do_open(&q->open, r, e);
+	case CHECKER_OP_CLOSE:
+		oracle_close(o);
+		free(o);
+		work[q->work] = NULL;
+		return 0;
+	case CHECKER_OP_PREPARE:
+		if (published)
+			return err_set(e, EX_HARNESS, "the stage key is public: no more inputs");
+		return oracle_prepare(o, &q->prep, r->scalars, e);
+	case CHECKER_OP_VERIFY: return oracle_verify(o, &r->result, e);
+	case CHECKER_OP_AGAIN: return oracle_again(o, &r->same, e);
+	case CHECKER_OP_MAC: do_mac(q->digest, r->hex); return 0;
+	case CHECKER_OP_SUBKEY:
+		published = 1;
+		hash_to_hex(keys->stage, r->hex);
+		return 0;
+	default: return err_set(e, EX_HARNESS, "unknown request %u", q->op);
+	}
+}
+
+/* ---- the socket ---- */
+
+static int answer(struct checker_reply *r, const struct oracle *opened)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct iovec v = {r, sizeof *r};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+
+	memset(&control, 0, sizeof control);
+	if (opened) {
+		int fds[2] = {opened->mem.in_fd, opened->mem.rw_fd};
+		m.msg_control = &control;
+		m.msg_controllen = sizeof control;
+		control.h.cmsg_level = SOL_SOCKET;
+		control.h.cmsg_type = SCM_RIGHTS;
+		control.h.cmsg_len = CMSG_LEN(sizeof fds);
+		memcpy(CMSG_DATA(&control.h), fds, sizeof fds);
+	}
+	return sendmsg(CHECKER_FD, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *r ? 0 : -1;
+}
+
+static void loop(void)
+{
+	static struct checker_request q;
+	static struct checker_reply r;
+
+	for (;;) {
+		struct err e = {0};
+		ssize_t n = recv(CHECKER_FD, &q, sizeof q, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0)
+			return; /* the stage is done */
+		if (n != (ssize_t)sizeof q || q.magic != CHECKER_MAGIC)
+			die(EX_HARNESS, "malformed request");
+		memset(&r, 0, sizeof r);
+		r.magic = CHECKER_MAGIC;
+		if (serve(&q, &r, &e) < 0) {
+			r.code = e.code ? e.code : EX_HARNESS;
+			memcpy(r.text, e.text, sizeof r.text);
+		}
+		int opened = q.op == CHECKER_OP_OPEN && r.code == 0;
+		if (answer(&r, opened ? work[r.work] : NULL) < 0)
+			return;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *run_dir = NULL, *trial = NULL, *stage = NULL, *dir = NULL;
+	struct err e = {0};
+	struct rlimit none = {0, 0};
+
+	prog_name(argv[0]);
+	for (int i = 1; i < argc; i += 2) {
+		const char *v = i + 1 < argc ? argv[i + 1] : NULL;
+		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+			fputs(HELP, stdout);
+			return EX_DONE;
+		}
+		const char **to = !strcmp(argv[i], "--run")      ? &run_dir
+				  : !strcmp(argv[i], "--spec")   ? &dir
+				  : !strcmp(argv[i], "--trial")  ? &trial
+				  : !strcmp(argv[i], "--stage")  ? &stage
+				  : !strcmp(argv[i], "--device") ? &device
+								 : NULL;
+		if (!to || !v)
+			die(EX_BADUSE, "unknown option '%s'; -h for help", argv[i]);
+		*to = v;
+	}
+	if (!trial || !stage || (!run_dir && !dir))
+		die(EX_BADUSE, "wants --trial, --stage and --run or --spec; -h for help");
+	prctl(PR_SET_DUMPABLE, 0);
+	setrlimit(RLIMIT_CORE, &none);
+	if (!dtype_selftest())
+		die(EX_HARNESS, "floating point of this build does not follow IEEE 754");
+	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;
+	spec_dir = dir ? dir : from_run;
+	if (keys_make(run_dir, trial, stage, &e) < 0 || spec_load(spec_dir, &spec, &e) < 0)
+		die_err(&e);
+	loop();
+	for (int i = 0; i < CHECKER_WORKLOADS; i++)
+		if (work[i]) {
+			oracle_close(work[i]);
+			free(work[i]);
+		}
+	rng_wipe(keys, sizeof *keys);
+	spec_free(spec);
+	free(from_run);
+	return EX_DONE;
+}
