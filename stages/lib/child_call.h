@@ -7,7 +7,8 @@
  * `fds` (memory). stdin, stdout are /dev/null; stderr is a bounded memory file, given back as log.
  *
  * Life cycle: child_start -> talk over c.to / c.from -> child_kill or close(c.to) -> child_wait.
- * Always child_wait, also after an error of the talk: it reaps and closes.
+ * Always child_wait, also after an error of the talk: it reaps and closes. child_start makes this
+ * process ignore SIGPIPE, so that writing to a dead child is an error (EPIPE) and no more.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,6 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Descriptors of the launcher, above every limit on files it sets: the image can never make its
+ * own descriptor of the number that may be executed. */
+enum { CHILD_FD_IMAGE = 200, CHILD_FD_REPORT = 201, CHILD_FILES = 64 };
+
 #define CHILD_IMAGE_MAX (64u << 20) /* largest image, bytes */
 #define CHILD_LOG_MAX (64u << 10)   /* bytes of stderr kept */
 
@@ -34,15 +39,15 @@ struct child_request {
 	const char *const *args; /* extra arguments for the image, NULL-terminated, or NULL */
 	double wall_s;      /* 0: none; enforced by child_wait and child_over */
 	uint64_t cpu_s;     /* 0: 60 */
-	uint64_t memory;    /* 0: 4 GiB; of address space (fast) or resident (sanitize, by child_over) */
+	uint64_t memory;    /* 0: 4 GiB; of address space (fast) or resident (sanitize: see child_over) */
 	int cpu;            /* pin to this CPU; negative: no */
 };
 
 struct child {
 	struct spawn_proc proc;
 	int to, from; /* our ends of descriptors 3 and 4; -1 once closed */
-	uint64_t memory;
-	int sanitize;
+	uint64_t memory, cpu_s;
+	int sanitize, over_memory;
 	char isolation[CONFINE_LIST];
 };
 
@@ -67,6 +72,6 @@ void child_end_free(struct child_end *end);
  * readings around an idle gap show work that goes on after the reply. */
 int child_cpu(const struct child *c, double *out);
 /* 1 when it is past its wall time or its resident memory limit (and kill it then), else 0. */
-int child_over(const struct child *c);
+int child_over(struct child *c);
 
 #endif

@@ -86,6 +86,25 @@ static int put(const char *path, const char *text, struct err *e)
 	return n == (ssize_t)strlen(text) ? 0 : err_sys(e, "cannot write '%s'", path);
 }
 
+/* Exec takes the capabilities of a user namespace away from anyone but its root; ambient ones
+ * stay, and a program that builds its own view needs these two. confine_apply drops them. */
+static int caps_keep(struct err *e)
+{
+	static const int kept[] = {CAP_SYS_ADMIN, CAP_SYS_CHROOT};
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+	if (syscall(SYS_capget, &head, data))
+		return err_sys(e, "cannot read capabilities");
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		data[0].inheritable |= 1u << kept[i];
+	if (syscall(SYS_capset, &head, data))
+		return err_sys(e, "cannot keep capabilities");
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0))
+			return err_sys(e, "cannot keep capabilities");
+	return 0;
+}
+
 int confine_enter(unsigned got, struct err *e)
 {
 	if (!(got & CONFINE_NS_USER))
@@ -104,7 +123,7 @@ int confine_enter(unsigned got, struct err *e)
 		rc = put("/proc/self/gid_map", map, e);
 	if (dumpable == 0)
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return rc;
+	return rc ? rc : caps_keep(e);
 }
 
 void confine_ns_names(unsigned got, char out[CONFINE_LIST])

@@ -17,6 +17,7 @@
 #ifdef HAVE_SECCOMP
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -43,6 +44,7 @@ LIST(sanitize_calls) = {
 	"open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2",
 	"readlink", "readlinkat", "getcwd", "getdents64", "sysinfo", "sched_getaffinity", "getrusage",
 	"getuid", "geteuid", "getgid", "getegid", "getpgrp", "fadvise64",
+	"pipe2", /* how UBSan asks whether an address can be read */
 };
 
 /* Tried by a static C library at start or by abort(); it does without. */
@@ -54,7 +56,7 @@ LIST(image_refused) = {
 };
 
 LIST(sanitize_refused) = {
-	"prctl", "ioctl", "personality", "mlock", "mlock2", "mlockall", "setrlimit", "fcntl", "dup",
+	"prctl", "ioctl", "personality", "mlock", "mlock2", "mlockall", "setrlimit", "dup",
 	"dup2", "dup3", "sched_setaffinity",
 };
 
@@ -154,6 +156,10 @@ static int image_rules(scmp_filter_ctx f, const struct confine *c, int sanitize)
 	if (sanitize) {
 		rc |= add_list(f, SCMP_ACT_ALLOW, sanitize_calls, COUNT(sanitize_calls));
 		rc |= add_list(f, SCMP_ACT_ERRNO(EPERM), sanitize_refused, COUNT(sanitize_refused));
+		/* flags of a descriptor, not a new number for it */
+		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_SETFD));
+		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_GETFD));
+		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_GETFL));
 	} else {
 		rc |= add_list(f, SCMP_ACT_ERRNO(EACCES), image_refused, COUNT(image_refused));
 		/* glibc's fstat is newfstatat(fd, "", ..., AT_EMPTY_PATH) */
@@ -167,8 +173,12 @@ static int image_rules(scmp_filter_ctx f, const struct confine *c, int sanitize)
 	/* abort() signals itself; any other process is out of reach */
 	rc |= ALLOW_IF(f, "tgkill", SCMP_A0(SCMP_CMP_EQ, self));
 	rc |= ALLOW_IF(f, "kill", SCMP_A0(SCMP_CMP_EQ, self));
-	/* reading limits is fine, setting them is not */
-	rc |= ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
+	/* Reading limits is fine, setting them is of no use to a kernel; ASan insists on setting the
+	 * core limit, and without capabilities its own limits can only sink. */
+	if (sanitize)
+		rc |= ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
+	else
+		rc |= ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
 	return rc;
 }
 

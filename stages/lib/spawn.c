@@ -201,12 +201,15 @@ static int table_set(struct plan *p, struct err *e)
 		return err_sys(e, "cannot set the status pipe");
 	p->status[1] = top;
 	close_gap((unsigned)top + 1, ~0u);
-	for (int fd = 0; fd < top; fd++) {
-		int kept = 0;
+	int gap = 0;
+	for (int fd = 0; fd <= top; fd++) {
+		int kept = fd == top;
 		for (size_t i = 0; i < p->count; i++)
 			kept |= p->moves[i].child == fd;
-		if (!kept)
-			close(fd);
+		if (kept && gap < fd)
+			close_gap((unsigned)gap, (unsigned)fd - 1);
+		if (kept)
+			gap = fd + 1;
 	}
 	return 0;
 }
