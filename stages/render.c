@@ -1,0 +1,278 @@
+/*
+ * render.c - write reports/index.html from the closed records.
+ *
+ * Reads trials/log.jsonl and, for kept and recent trials, their sources and patches. Writes
+ * reports/index.html whole. Never writes below trials/ and decides nothing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/file.h"
+#include "lib/json.h"
+#include "lib/page.h"
+#include "lib/trial.h"
+#include "lib/verdict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char HELP[] =
+	"usage: render [options]\n"
+	"\n"
+	"Write reports/index.html, one self-contained page, from trials/log.jsonl and the records it\n"
+	"names. Sources and patches of kept trials and of the newest 100 are embedded.\n"
+	"\n"
+	"  --running TEXT     say that a run is on and let the page refresh itself\n"
+	"  --at-most SECONDS  do nothing when the page is younger than that\n"
+	"  --out FILE         write there instead\n"
+	"\n"
+	"exit: 0 written or young enough, 2 usage, 3 a record is malformed, 111 a system call failed\n";
+
+enum { EMBED = 100, SOURCE_MAX = 256 << 10 };
+static const char LOG[] = "trials/log.jsonl";
+
+struct options {
+	const char *running, *out;
+	double at_most;
+};
+
+struct log {
+	struct page_row *row;
+	cJSON **json; /* parallel: owns the strings of row */
+	char **proposer;
+	size_t n, cap;
+};
+
+static struct page_ratio ratio_of(const cJSON *o)
+{
+	struct page_ratio r = {0, 0, 0};
+	if (cJSON_IsNumber(o)) {
+		r.est = o->valuedouble;
+	} else if (o) {
+		r.est = json_get_num(o, "estimate", 0);
+		r.lo = json_get_num(o, "low", 0);
+		r.hi = json_get_num(o, "high", 0);
+	}
+	return r;
+}
+
+static char *proposer_of(const cJSON *p)
+{
+	const char *kind = json_get_str(p, "kind", "none"), *model = json_get_str(p, "model", "");
+	const char *provider = json_get_str(p, "provider", "");
+	if (!*model && !*provider)
+		return xstrdup(kind);
+	return xasprintf("%s %s%s%s", kind, provider, *provider && *model ? "/" : "", model);
+}
+
+static int log_line(struct log *log, const char *line, size_t len, size_t at, struct err *e)
+{
+	char what[64];
+	snprintf(what, sizeof what, "%s line %zu", LOG, at);
+	cJSON *j = json_parse(line, len, &JSON_OURS, what, e);
+	if (!j)
+		return -1;
+	if (!trial_id_ok(json_get_str(j, "trial", "")) || !trial_name_ok(json_get_str(j, "spec", "")) ||
+	    !trial_name_ok(json_get_str(j, "device", ""))) {
+		cJSON_Delete(j);
+		return err_set(e, EX_BADINPUT, "%s: no trial, spec or device", what);
+	}
+	if (log->n == log->cap) {
+		log->cap = log->cap ? log->cap * 2 : 256;
+		log->row = xrealloc(log->row, log->cap * sizeof *log->row);
+		log->json = xrealloc(log->json, log->cap * sizeof *log->json);
+		log->proposer = xrealloc(log->proposer, log->cap * sizeof *log->proposer);
+	}
+	log->json[log->n] = j;
+	log->proposer[log->n] = proposer_of(json_get(j, "proposer"));
+	log->row[log->n] = (struct page_row){
+		.trial = json_get_str(j, "trial", ""),
+		.run = json_get_str(j, "run", ""),
+		.spec = json_get_str(j, "spec", ""),
+		.device = json_get_str(j, "device", ""),
+		.verdict = json_get_str(j, "verdict", ""),
+		.code = json_get_str(j, "code", ""),
+		.message = json_get_str(j, "message", ""),
+		.item = json_get_str(j, "item", ""),
+		.hypothesis = json_get_str(j, "hypothesis", ""),
+		.proposer = log->proposer[log->n],
+		.started = json_get_str(j, "started", ""),
+		.candidate = json_get_str(j, "candidate_sha256", NULL),
+		.parent = json_get_str(j, "parent", NULL),
+		.closed_by = json_get_str(j, "closed_by", ""),
+		.vs_champion = ratio_of(json_get(j, "ratio")),
+		.vs_baseline = ratio_of(json_get(j, "ratio_baseline")),
+		.kept = cJSON_IsTrue(json_get(j, "kept")),
+		.emulated = cJSON_IsTrue(json_get(j, "emulated")),
+		.simulated = cJSON_IsTrue(json_get(j, "simulated")),
+	};
+	log->n++;
+	return 0;
+}
+
+static int log_read(struct log *log, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	if (!file_exists(LOG))
+		return 0;
+	int r = file_read(LOG, (size_t)1 << 30, &b, e);
+	size_t at = 1;
+	for (char *line = b.data; !r && line && *line; at++) {
+		char *end = strchr(line, '\n');
+		if (!end)
+			break; /* a torn last line: the next append repairs it */
+		if (end > line)
+			r = log_line(log, line, (size_t)(end - line), at, e);
+		line = end + 1;
+	}
+	buf_free(&b);
+	return r;
+}
+
+static void log_free(struct log *log)
+{
+	for (size_t i = 0; i < log->n; i++) {
+		cJSON_Delete(log->json[i]);
+		free(log->proposer[i]);
+	}
+	free(log->row), free(log->json), free(log->proposer);
+}
+
+/* A file of a trial as text, or NULL: a report does without what is not there. */
+static char *trial_text(const char *id, const char *file)
+{
+	char path[TRIAL_PATH];
+	struct buf b = BUF_INIT;
+	struct err e;
+	trial_path(path, id, file);
+	if (file_read(path, SOURCE_MAX, &b, &e)) {
+		buf_free(&b);
+		return NULL;
+	}
+	return b.data;
+}
+
+static char *first_text(const char *id, const char *const *files)
+{
+	char *text = NULL;
+	for (; !text && *files; files++)
+		text = trial_text(id, *files);
+	return text;
+}
+
+static void source_read(const struct page_row *r, struct page_source *s, int embed)
+{
+	static const char *const kernel[] = {"candidate/kernel.cu", "a2/candidate/kernel.cu",
+					     "a1/candidate/kernel.cu", "a0/candidate/kernel.cu", NULL};
+	static const char *const plan[] = {"candidate/plan.json", "a2/candidate/plan.json",
+					   "a1/candidate/plan.json", "a0/candidate/plan.json", NULL};
+	static const char *const patch[] = {"a2/candidate.patch", "a1/candidate.patch",
+					    "a0/candidate.patch", NULL};
+	s->dir = xasprintf("../trials/%s/", r->trial);
+	if (!embed)
+		return;
+	s->kernel = first_text(r->trial, kernel);
+	s->plan = first_text(r->trial, plan);
+	s->patch = first_text(r->trial, patch);
+}
+
+static void group_write(struct buf *out, const struct log *log, size_t first, char *done)
+{
+	struct page_group g = {.baseline_note = ""};
+	const struct page_row *like = &log->row[first];
+	g.row = xcalloc(log->n, sizeof *g.row);
+	g.source = xcalloc(log->n, sizeof *g.source);
+	for (size_t i = first; i < log->n; i++) {
+		const struct page_row *r = &log->row[i];
+		if (done[i] || strcmp(r->spec, like->spec) || strcmp(r->device, like->device))
+			continue;
+		done[i] = 1;
+		source_read(r, &g.source[g.n], r->kept || i + EMBED >= log->n);
+		g.row[g.n++] = r;
+	}
+	page_group(out, &g);
+	for (size_t i = 0; i < g.n; i++) {
+		free((char *)g.source[i].kernel), free((char *)g.source[i].plan);
+		free((char *)g.source[i].patch), free((char *)g.source[i].dir);
+	}
+	free(g.row), free(g.source);
+}
+
+static int render(const struct options *o, struct err *e)
+{
+	struct log log = {0};
+	struct buf out = BUF_INIT;
+	char now[32];
+	if (log_read(&log, e)) {
+		log_free(&log);
+		return -1;
+	}
+	verdict_now(now);
+	struct page_state s = {.title = "Touchstone", .now = now, .running = o->running};
+	page_begin(&out, &s);
+	if (!log.n)
+		buf_adds(&out, "<p>No trial is closed yet. <code>make iterate N=10</code> makes ten.</p>\n");
+	char *done = xcalloc(log.n, 1);
+	/* The problem worked on last comes first. */
+	for (size_t i = log.n; i > 0; i--) {
+		size_t first = 0;
+		while (strcmp(log.row[first].spec, log.row[i - 1].spec) ||
+		       strcmp(log.row[first].device, log.row[i - 1].device))
+			first++;
+		if (!done[first])
+			group_write(&out, &log, first, done);
+	}
+	page_end(&out, &s);
+	int r = dir_make("reports", e);
+	if (!r)
+		r = file_write(o->out, out.data, out.len, 0666, e);
+	free(done);
+	buf_free(&out);
+	log_free(&log);
+	return r;
+}
+
+static int young(const struct options *o)
+{
+	struct stat st;
+	struct timespec now;
+	if (!(o->at_most > 0) || stat(o->out, &st) || clock_gettime(CLOCK_REALTIME, &now))
+		return 0;
+	double age = (double)(now.tv_sec - st.st_mtim.tv_sec) +
+		     (double)(now.tv_nsec - st.st_mtim.tv_nsec) * 1e-9;
+	return age >= 0 && age < o->at_most;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.out = "reports/index.html"};
+	struct err e = {0};
+	prog_name(argv[0]);
+	for (int i = 1; i < argc; i++) {
+		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+		if (!strcmp(argv[i], "-h")) {
+			fputs(HELP, stdout);
+			return 0;
+		}
+		if (!next)
+			die(EX_BADUSE, "'%s' is no option, or wants a value (render -h explains)", argv[i]);
+		if (!strcmp(argv[i], "--running"))
+			o.running = next;
+		else if (!strcmp(argv[i], "--out"))
+			o.out = next;
+		else if (!strcmp(argv[i], "--at-most"))
+			o.at_most = atof(next);
+		else
+			die(EX_BADUSE, "'%s' is no option (render -h explains)", argv[i]);
+		i++;
+	}
+	if (young(&o))
+		return 0;
+	if (render(&o, &e))
+		die_err(&e);
+	printf("%s\n", o.out);
+	return 0;
+}
