@@ -21,9 +21,9 @@ int64_t arm_now_ns(void)
 const char *arm_status_name(enum arm_status s)
 {
 	static const char *const NAME[] = {"ok", "fault", "sanitizer", "deadlock", "timeout",
-					   "refused", "protocol"};
+					   "refused", "protocol", "barrier", "race"};
 
-	return s <= ARM_PROTOCOL ? NAME[s] : "?";
+	return s <= ARM_RACE ? NAME[s] : "?";
 }
 
 int arm_open(struct arm **out, const struct arm_opts *o, struct err *e)

@@ -25,11 +25,13 @@ struct plan;
 enum arm_status {
 	ARM_OK = 0,
 	ARM_FAULT,     /* signal, bad address, failed launch */
-	ARM_SANITIZER, /* ASan, UBSan or a race report */
+	ARM_SANITIZER, /* out of bounds or undefined behaviour, sanitize build */
 	ARM_DEADLOCK,  /* barrier not reached by all, no progress */
 	ARM_TIMEOUT,   /* wall or CPU limit */
 	ARM_REFUSED,   /* the device cannot run this launch (limits, unsupported feature) */
 	ARM_PROTOCOL,  /* the child answered nonsense or died silently */
+	ARM_BARRIER,   /* threads of a block at different barriers */
+	ARM_RACE,      /* race build: conflicting accesses */
 };
 
 enum arm_order { ARM_FORWARD = 0, ARM_REVERSE = 1, ARM_SHUFFLED = 2 }; /* threads and blocks */

@@ -331,9 +331,9 @@ static enum arm_status status_of(uint32_t emu)
 {
 	switch (emu) {
 	case EMU_OK: return ARM_OK;
-	case EMU_SANITIZER:
-	case EMU_RACE: return ARM_SANITIZER;
-	case EMU_BARRIER_DIVERGENCE:
+	case EMU_SANITIZER: return ARM_SANITIZER;
+	case EMU_RACE: return ARM_RACE;
+	case EMU_BARRIER_DIVERGENCE: return ARM_BARRIER;
 	case EMU_DEADLOCK: return ARM_DEADLOCK;
 	case EMU_NOT_EMULABLE: return ARM_REFUSED;
 	case EMU_TIME_LIMIT: return ARM_TIMEOUT;

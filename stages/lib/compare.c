@@ -92,7 +92,7 @@ struct walk {
 	const struct compare_side *s;
 	double rms;              /* of the whole reference */
 	double worst;
-	size_t wrong, nonfinite, poisoned;
+	size_t wrong, nonfinite, nan, poisoned;
 	double row_l2, ratio;
 	struct sums all;
 };
@@ -115,6 +115,7 @@ static void walk_element(struct walk *w, struct sums *g, size_t i)
 	if (!(err <= bound)) {
 		w->wrong++;
 		w->nonfinite += isfinite(got) ? 0 : 1;
+		w->nan += isnan(got) ? 1 : 0;
 		size_t k = dtype_size(s->dtype);
 		if (s->poison)
 			w->poisoned += !memcmp((const char *)s->got + i * k,
@@ -167,7 +168,11 @@ static void walk_verdict(struct walk *w)
 	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
 	const char *code = NULL;
 
-	if (w->nonfinite)
+	if (w->poisoned * 1000 > s->n || (w->poisoned && s->n < 1000))
+		code = "judge.unwritten";
+	else if (w->nan)
+		code = "judge.nan";
+	else if (w->nonfinite)
 		code = "judge.nonfinite";
 	else if (w->wrong && s->exact)
 		code = "judge.exact";
@@ -176,7 +181,7 @@ static void walk_verdict(struct walk *w)
 	else if (!s->exact && big && !(l2 <= w->b->rel_l2))
 		code = "judge.rel_l2";
 	else if (!s->exact && big && !(w->row_l2 <= w->b->row_rel_l2))
-		code = "judge.row_l2";
+		code = "judge.row";
 	else if (!s->exact && s->base && !(w->ratio <= w->b->error_ratio * s->slack))
 		code = "judge.error_ratio";
 	keep(&w->r->worst, w->worst);
@@ -247,7 +252,7 @@ static void compare_integers(struct compare_result *r, const struct compare_side
 		r->wrong = (double)wrong / (double)s->n;
 		r->poison = (double)poisoned / (double)s->n;
 	}
-	compare_fail(r, "judge.exact", s->name);
+	compare_fail(r, poisoned == wrong ? "judge.unwritten" : "judge.exact", s->name);
 }
 
 void compare_output(struct compare_result *r, const struct spec_compare *c,

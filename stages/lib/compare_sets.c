@@ -29,18 +29,20 @@ static int64_t index_at(const struct compare_side *s, const void *base, size_t i
 /* Each output element is an index into its own row of source, such as an arg-max. */
 static const char *set_ties(const struct spec_compare *c, const struct compare_side *s, double *wrong)
 {
-	size_t bad = 0;
+	size_t bad = 0, outside = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		int64_t g = index_at(s, s->got, i), r = index_at(s, s->ref, i);
 		size_t row = i / s->row;
 		if (r < 0)
 			return "judge.reference";
-		if (g < 0 || !(fabs(src(s, row, (size_t)g) - src(s, row, (size_t)r)) <= c->tie))
+		if (g < 0)
+			outside++;
+		else if (!(fabs(src(s, row, (size_t)g) - src(s, row, (size_t)r)) <= c->tie))
 			bad++;
 	}
-	*wrong = (double)bad / (double)s->n;
-	return bad ? "judge.index" : NULL;
+	*wrong = (double)(bad + outside) / (double)s->n;
+	return outside ? "judge.index" : bad ? "judge.ties" : NULL;
 }
 
 static int cmp_double(const void *a, const void *b)
@@ -91,7 +93,7 @@ static const char *set_topk(const struct spec_compare *c, const struct compare_s
 	free(ref);
 	free(seen);
 	*wrong = rows ? (double)bad / (double)rows : 0;
-	return bad ? "judge.topk" : NULL;
+	return bad ? "judge.ties" : NULL;
 }
 
 /* Is `b` allowed to follow `a` in a sort? */
@@ -135,7 +137,7 @@ static const char *set_sort(const struct spec_compare *c, const struct compare_s
 		bad += !sort_row_ok(c, s, r, seen);
 	free(seen);
 	*wrong = rows ? (double)bad / (double)rows : 0;
-	return bad ? "judge.sort" : NULL;
+	return bad ? "judge.order" : NULL;
 }
 
 /* Upper incomplete gamma ratio Q(a, x), by series or continued fraction. */

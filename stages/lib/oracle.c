@@ -394,8 +394,8 @@ int oracle_verify(struct oracle *o, struct compare_result *r, struct err *e)
 		return err_set(e, EX_HARNESS, "verify without prepare");
 	compare_begin(r);
 	switch (mem_guard_check(&o->mem, o->prep.ws, o->prep.n_ws, name)) {
-	case MEM_GUARD_HIT: compare_fail(r, "judge.guard", name); break;
-	case MEM_INPUT_HIT: compare_fail(r, "judge.input", name); break;
+	case MEM_GUARD_HIT: compare_fail(r, "judge.guard_write", name); break;
+	case MEM_INPUT_HIT: compare_fail(r, "judge.input_write", name); break;
 	default: break;
 	}
 	outputs_take(o, &x);

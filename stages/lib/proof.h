@@ -1,0 +1,102 @@
+/*
+ * proof.h - show that a candidate computes what its spec says, or find where it does not.
+ *
+ * The machinery that judge, unittest, tune and check share: one rep is prepare (checker), run
+ * (arm), verify (checker), with every failure turned into a reason word. On top of it
+ * proof_judge, the whole examination of design.md 4 for one artefact.
+ *
+ * The words are those of reason.h without the area: "element", "guard_write", "fault"; callers
+ * put "judge." or "unittest." in front. Nothing here knows a key or a reference.
+ *
+ * proof_open -> proof_rep ... -> proof_close, per workload. A proof_arm is borrowed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_PROOF_H
+#define TS_PROOF_H
+
+#include "arm.h"
+#include "checker_call.h"
+#include "confine.h"
+#include "jsonw.h"
+#include "plan.h"
+#include "spec.h"
+
+struct proof_arm {
+	const struct plan *plan;
+	const char *artefact, *artefact_sha;
+	int sanitize;
+};
+
+struct proof {
+	struct checker *checker;
+	const struct spec *spec;
+	const char *device;            /* "emu" */
+	int64_t timeout_ns;            /* of a run; 0: spec's limit */
+	int ran;                       /* children started */
+	char isolation[CONFINE_LIST];  /* layers that every child so far had */
+};
+
+struct proof_work {
+	struct proof *p;
+	const struct proof_arm *a;
+	struct checker_work w;
+	struct arm *arm;               /* reopened after a failure */
+};
+
+struct proof_out {
+	int pass;
+	char word[40];                 /* "ok", or why not */
+	enum arm_status status;
+	struct compare_result cmp;     /* valid when status is ARM_OK */
+	int64_t elapsed_ns, late_ns;
+	char text[4096];               /* report of the device, for people */
+};
+
+int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_open *q,
+	       struct proof_work *w, struct err *e);
+/* prep's n_ws and ws are filled here. */
+int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_order order,
+	      uint64_t seed, struct proof_out *out, struct err *e);
+void proof_close(struct proof_work *w);
+
+/* ---- the whole examination ---- */
+
+struct proof_budget {
+	int reps;       /* per public workload */
+	int held_reps;  /* per held-out workload */
+	int held_out;   /* held-out workloads, -1: as many as the spec says */
+	double wall_s;  /* stop adding reps beyond the least one of each kind after this long */
+};
+extern const struct proof_budget PROOF_JUDGE_EMU, PROOF_TUNE_EMU;
+
+enum { PROOF_ROWS = 80 };
+
+struct proof_row {
+	char name[SPEC_NAME + 16];
+	enum checker_mode mode;
+	int reps, runs, fence;
+	double worst, rel_l2, row_l2, ratio; /* worst figures over its reps */
+	int regimes[REGIME_COUNT];
+	int exact_done;
+};
+
+struct proof_report {
+	int pass;
+	char word[40];                /* first failure */
+	char where[SPEC_NAME + 16];   /* public workload's name, or "a held-out shape" */
+	int held_out;                 /* it failed at a held-out shape */
+	int deterministic;            /* 0: identical fills gave different bits */
+	int order_dependent;          /* thread order changes bits (within tolerance) */
+	int cut;                      /* budget ended before all reps were made */
+	char text[4096];              /* the device's report of the failure, for the log */
+	int n;
+	struct proof_row row[PROOF_ROWS];
+};
+
+int proof_judge(struct proof *p, const struct proof_arm *a, const struct proof_budget *b,
+		struct proof_report *r, struct err *e);
+/* Rows, regimes, flags into an open object. */
+void proof_report_write(const struct proof_report *r, struct jsonw *w);
+
+#endif
