@@ -135,4 +135,3 @@ test: all $(TESTS) ## every test suite; last line: passed, failed
 clean: ## remove what the compiler made; trials, champion and reports stay
 	$(Q)rm -rf .build .build-san
 
-include tools/make/trials.mk

@@ -5,6 +5,7 @@
  */
 #include "stage.h"
 
+#include "failure.h"
 #include "file.h"
 #include "json.h"
 #include "lock.h"
@@ -181,26 +182,16 @@ static int find_attempt(struct stage *s, struct err *e)
 	return 0;
 }
 
-/* One line per failure, for the wrapper that counts them (tools/run.c). */
+/* The wrapper counts failures (tools/run.c); it notes those that die without a word itself. */
 static void note_failure(const struct stage *s, const struct err *e)
 {
-	char path[TRIAL_PATH], now[32];
-	struct jsonw w = {0};
-	const char *who = s->child_died ? "child"
-			: e->code == EX_AGAIN || e->code == EX_NOENV ? "world" : "ours";
-	verdict_now(now);
-	jw_obj(&w, NULL);
-	jw_str(&w, "t", now);
-	jw_str(&w, "step", step_info(s->step)->name);
-	jw_int(&w, "exit", e->code);
-	jw_str(&w, "who", who);
-	jw_str(&w, "upstream", s->up.json ? s->up.sha : "");
-	jw_str(&w, "tool", s->v.tool_sha);
-	jw_str(&w, "message", e->text);
-	jw_end(&w);
-	trial_path(path, s->id, "failures.jsonl");
-	file_append(path, buf_str(&w.out), NULL);
-	jw_free(&w);
+	struct failure f = {
+		.who = s->child_died ? "child"
+		     : e->code == EX_AGAIN || e->code == EX_NOENV ? "world" : "ours",
+		.upstream = s->up.json ? s->up.sha : "", .tool = s->v.tool_sha,
+		.code = e->code, .message = e->text,
+	};
+	failure_note(s->id, s->step, &f);
 }
 
 static int decide(struct stage *s, struct err *e)
@@ -259,6 +250,25 @@ static int run_stage(struct stage *s, struct err *e)
 	return s->about->after ? s->about->after(s, e) : 0;
 }
 
+int stage_close(const char *id, enum step step, enum verdict_kind kind, const char *code,
+		const char *message, struct err *e)
+{
+	static struct stage stage;
+	static const struct stage_about about = {.stage = "run"};
+	stage = (struct stage){.about = &about, .step = step};
+	snprintf(stage.id, sizeof stage.id, "%s", id);
+	trial_path(stage.trial_dir, id, "");
+	verdict_init(&stage.v, "", id, step);
+	int rc = load(&stage, e);
+	if (!rc) {
+		fill(&stage);
+		verdict_set(&stage.v, kind, code, "%s", message);
+		rc = verdict_write(&stage.v, e);
+	}
+	stage_free(&stage);
+	return rc;
+}
+
 int stage_main(int argc, char **argv, const struct stage_about *about)
 {
 	static struct stage stage; /* static: large, and the process ends with it */
@@ -270,8 +280,9 @@ int stage_main(int argc, char **argv, const struct stage_about *about)
 		return fflush(stdout) ? EX_SYS : EX_DONE;
 	}
 	stage.about = about;
-	while (i < argc - 1 && about->option && about->option(&stage, argv[i]) == 0)
-		i++;
+	while (i < argc - 1 && (strcmp(argv[i], "--confirm") == 0 ||
+				(about->option && about->option(&stage, argv[i]) == 0)))
+		i++; /* --confirm says nothing that the target does not */
 	if (i != argc - 1)
 		die(EX_BADUSE, "wants one target, like trials/0001/%s.json; -h for help",
 		    about->stage);

@@ -76,6 +76,11 @@ struct stage {
 
 int stage_main(int argc, char **argv, const struct stage_about *about);
 
+/* For the recipe wrapper only: end a trial whose step cannot be brought to a verdict of its own.
+ * The caller holds no lock; the failed stage is dead. */
+int stage_close(const char *id, enum step step, enum verdict_kind kind, const char *code,
+		const char *message, struct err *e);
+
 /*
  * Read a file of the trial once ("a0/candidate/kernel.cu", relative to the trial folder), hash
  * the bytes, record inputs[name] = hash, and hand the bytes over. `expect` is the hash that an
