@@ -41,7 +41,8 @@ static void end_failed(struct contest *t, const struct session_result *r)
 	static const char *const code[][2] = {
 		[SHOT_OK] = {"ok", "ok"},
 		[SHOT_WRONG] = {"bench.wrong_output", "confirm.wrong_output"},
-		[SHOT_DEAD] = {"bench.died", "confirm.died"},
+		[SHOT_FAULT] = {"bench.fault", "confirm.fault"},
+		[SHOT_PROTOCOL] = {"bench.protocol", "confirm.protocol"},
 		[SHOT_TIMEOUT] = {"bench.timeout", "confirm.timeout"},
 		[SHOT_LATE] = {"bench.late_work", "confirm.late_work"},
 	};
@@ -49,7 +50,8 @@ static void end_failed(struct contest *t, const struct session_result *r)
 	if (r->guilty == RAW_CANDIDATE)
 		end(t, V_REJECT, code[r->outcome][t->confirming], "workload %s: %.200s", where, r->text);
 	else
-		end(t, V_INVALID, "bench.rival_failed", "the %s failed on workload %s: %.200s",
+		end(t, V_INVALID, t->confirming ? "confirm.rival" : "bench.rival",
+		    "the %s failed on workload %s: %.200s",
 		    r->guilty == RAW_CHAMPION ? "champion" : "baseline", where, r->text);
 }
 
@@ -90,7 +92,7 @@ static int step(struct contest *t, int *counted, struct err *e)
 		end_failed(t, r);
 	} else if (r->apart) {
 		if (++t->voids >= CONTEST_VOID)
-			end(t, V_INVALID, "bench.interference",
+			end(t, V_INVALID, t->confirming ? "confirm.champion_solo" : "bench.champion_solo",
 			    "the champion ran at another speed alone than in company in %d sessions",
 			    t->voids);
 	} else {
@@ -126,7 +128,7 @@ static void end_by_word(struct contest *t, const struct stats_look *l)
 	if (l->word == STATS_REJECT && l->mean < 0)
 		end(t, V_REJECT, "bench.slower", "%.4fx the champion's speed in %d sessions", ratio, l->k);
 	else if (l->word == STATS_REJECT)
-		end(t, V_REJECT, "bench.within_margin",
+		end(t, V_REJECT, "bench.below_margin",
 		    "%.4fx the champion's speed in %d sessions: not more than %.3g %% faster", ratio,
 		    l->k, percent);
 	else
@@ -143,10 +145,10 @@ static void end_if_won(struct contest *t, const struct stats_look *l)
 		end(t, V_PASS, "ok", "%.4fx the champion's speed, certified over %.3g %%",
 		    exp(l->mean), 100 * t->rule.margin);
 	else if (held < 0)
-		end(t, V_REJECT, "bench.guard", "workload %s is more than %.3g %% slower",
+		end(t, V_REJECT, "bench.workload", "workload %s is more than %.3g %% slower",
 		    t->name[which], -100 * t->rule.guard);
 	else if (l->k >= t->rule.k_max)
-		end(t, V_INCONCLUSIVE, "bench.guard_open",
+		end(t, V_INCONCLUSIVE, "bench.inconclusive",
 		    "workload %s may be more than %.3g %% slower", t->name[which],
 		    -100 * t->rule.guard);
 }
@@ -192,7 +194,7 @@ void contest_confirm(struct contest *t)
 {
 	double mean = stats_mean(t->theta, (size_t)t->k), floor = contest_confirm_floor(&t->rule);
 	if (mean < floor) {
-		end(t, V_REJECT, "confirm.not_repeated",
+		end(t, V_REJECT, "confirm.below_margin",
 		    "only %.4fx in new processes, less than the %.4fx that confirms", exp(mean),
 		    exp(floor));
 		return;
@@ -202,7 +204,7 @@ void contest_confirm(struct contest *t)
 		if (m >= log1p(t->rule.guard))
 			continue;
 		/* A held-out size is not named: its axes are secret. */
-		end(t, V_REJECT, t->weight[i] > 0 ? "confirm.guard" : "confirm.held_out",
+		end(t, V_REJECT, t->weight[i] > 0 ? "confirm.workload" : "confirm.held_out",
 		    "%s%s is %.2f %% slower", t->weight[i] > 0 ? "workload " : "a held-out workload",
 		    t->weight[i] > 0 ? t->name[i] : "", 100 * -expm1(m));
 		return;

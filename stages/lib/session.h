@@ -50,7 +50,7 @@ struct session_class {
 extern const struct session_class SESSION_EMU, SESSION_SIM;
 const struct session_class *session_class_of(const char *device); /* NULL: none such */
 
-enum shot_outcome { SHOT_OK = 0, SHOT_WRONG, SHOT_DEAD, SHOT_TIMEOUT, SHOT_LATE };
+enum shot_outcome { SHOT_OK = 0, SHOT_WRONG, SHOT_FAULT, SHOT_PROTOCOL, SHOT_TIMEOUT, SHOT_LATE };
 
 struct shot {
 	/* asked */
@@ -70,7 +70,7 @@ struct session_ops {
 	/* Fresh memory for a workload; no arm runs yet. */
 	int (*open)(void *ctx, int session, int workload, struct err *e);
 	/* Start an arm in a new process, ending the one it may have. A candidate that does not
-	 * start is *outcome SHOT_DEAD. */
+	 * start is *outcome SHOT_FAULT. */
 	int (*start)(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char text[256],
 		     struct err *e);
 	int (*stop)(void *ctx, enum raw_arm arm, struct err *e);

@@ -1,0 +1,352 @@
+/*
+ * bench.c - is the candidate faster than the champion by more than the margin?
+ *
+ * Reads the candidate and its artefact, the champion of the state that this trial may know (bench:
+ * `timed_after`; confirm: `previous`), the pinned spec. Writes bench.prereg.json before the
+ * first sample, bench.raw (every tick), bench.json. As `bench --confirm` it writes confirm.*:
+ * new sessions under new keys, held-out workloads, the direct anchor to the baseline, and the
+ * whole bench again first when the champion changed since.
+ *
+ * Never compares with a stored time, never sees a key or a reference, never decides by a mean.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/aa.h"
+#include "lib/contest.h"
+#include "lib/lane.h"
+#include "lib/rig.h"
+#include "lib/stage.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static const char HELP[] =
+	"bench - time the candidate against the champion, session by session\n"
+	"\n"
+	"usage: bench trials/NNNN/bench.json\n"
+	"       bench --confirm trials/NNNN/confirm.json\n"
+	"\n"
+	"Sessions are fresh processes; both arms are interleaved in each. After every session an\n"
+	"anytime-valid test decides: pass (certified faster than the margin), reject,\n"
+	"inconclusive, or go on. Every timed output is verified in full.\n"
+	"\n"
+	"Also written: bench.prereg.json (rule, before the first sample) and bench.raw (ticks).\n"
+	"tools/recheck recomputes the verdict from them.\n"
+	"\n"
+	"Environment:\n"
+	"  SIM_SECONDS   DEVICE=sim only: hold the lane this long in bench (scheduling tests);\n"
+	"                the run setting sim_seconds has precedence\n";
+
+struct bench {
+	struct stage *s;
+	struct rig rig;
+	struct aa aa;
+	struct lane lane;
+	struct raw raw;
+	struct contest first; /* bench, or bench again inside confirm */
+	struct contest fresh; /* confirm: new sessions, held-out workloads, anchor */
+	int again;            /* the first contest runs inside confirm */
+	char champion_at_bench[HASH_HEX];
+};
+
+/* Order of arms and sets: from the system's entropy, recorded; sim repeats itself on purpose. */
+static int draw_order(struct bench *b, struct err *e)
+{
+	uint8_t seed[16];
+	char hex[HASH_HEX];
+	if (b->rig.emu) {
+		if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+			return err_sys(e, "cannot read the system's entropy");
+		for (int i = 0; i < 16; i++)
+			snprintf(b->rig.order_seed + 2 * i, 3, "%02x", seed[i]);
+		return 0;
+	}
+	struct buf text = BUF_INIT;
+	buf_addf(&text, "order:%lld:%s:%s:%s", (long long)b->s->run.seed, b->s->id,
+		 b->rig.arm[RAW_CANDIDATE].candidate, b->s->confirm ? "confirm" : "bench");
+	hash_hex(text.data, text.len, hex);
+	buf_free(&text);
+	snprintf(b->rig.order_seed, sizeof b->rig.order_seed, "%.32s", hex);
+	return 0;
+}
+
+static void plan_contest(struct bench *b, struct contest *t, int workloads)
+{
+	const struct rig *r = &b->rig;
+	t->c = session_class_of(b->s->trial.device);
+	t->rule.margin = r->spec->margin;
+	t->rule.guard = r->spec->guard;
+	t->rule.s0 = b->aa.s0;
+	t->workloads = workloads;
+	for (int i = 0; i < workloads; i++) {
+		t->name[i] = r->workload[i].name;
+		t->weight[i] = r->workload[i].weight;
+	}
+	memcpy(t->order_seed, r->order_seed, sizeof t->order_seed);
+	t->order_derived = !r->emu;
+	t->confirming = b->s->confirm;
+	t->ops = rig_ops(r);
+	t->ctx = &b->rig;
+	t->raw = &b->raw;
+}
+
+static void prereg_write(const struct bench *b, struct jsonw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_str(w, "schema", "touchstone/prereg/1");
+	jw_str(w, "trial", b->s->id);
+	jw_str(w, "candidate", b->rig.arm[RAW_CANDIDATE].candidate);
+	jw_str(w, "champion", b->rig.arm[RAW_CHAMPION].candidate);
+	jw_int(w, "flush_bytes", b->rig.emu ? (int64_t)rig_flush_bytes() : 0);
+	if (!b->s->confirm || b->again) {
+		jw_obj(w, "decide");
+		contest_plan_write(&b->first, w);
+		jw_end(w);
+	}
+	if (b->s->confirm) {
+		jw_obj(w, "confirm");
+		contest_plan_write(&b->fresh, w);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+/* On disk, synced, before any sample exists. */
+static int preregister(struct bench *b, struct err *e)
+{
+	struct jsonw w = {.pretty = 1};
+	prereg_write(b, &w, NULL);
+	buf_addc(&w.out, '\n');
+	int rc = stage_side(b->s, b->s->confirm ? "confirm.prereg.json" : "bench.prereg.json",
+			    w.out.data, w.out.len, e);
+	jw_free(&w);
+	return rc;
+}
+
+static void hold_lane(const struct bench *b)
+{
+	const char *env = getenv("SIM_SECONDS");
+	double s = run_num(&b->s->run, "sim_seconds", env ? strtod(env, NULL) : 0);
+	if (b->rig.emu || b->s->confirm || !(s > 0) || s > 3600)
+		return;
+	struct timespec t = {.tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9)};
+	while (nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
+}
+
+/* Everything that happens under the lane. */
+static int measure(struct bench *b, struct err *e)
+{
+	if (aa_get(&b->rig, &b->aa, e) != 0)
+		return -1;
+	plan_contest(b, &b->first, b->rig.spec->npublic);
+	plan_contest(b, &b->fresh, b->rig.nworkloads);
+	b->fresh.anchor = !rig_champion_is_baseline(&b->rig);
+	if (preregister(b, e) != 0 || !b->aa.ok)
+		return b->aa.ok ? -1 : 0;
+	hold_lane(b);
+	if (!b->s->confirm || b->again) {
+		if (contest_decide(&b->first, e) != 0)
+			return -1;
+		if (!b->s->confirm || b->first.kind != V_PASS)
+			return 0;
+	}
+	b->fresh.first = b->first.n;
+	if (contest_fixed(&b->fresh, CONTEST_CONFIRM, e) != 0)
+		return -1;
+	if (b->fresh.kind == V_PASS)
+		contest_confirm(&b->fresh);
+	return 0;
+}
+
+static void decide(struct bench *b)
+{
+	struct verdict *v = &b->s->v;
+	const struct contest *t = b->fresh.kind != V_NONE ? &b->fresh : &b->first;
+	double lo, hi, ratio;
+	if (!b->aa.ok) {
+		verdict_set(v, V_INVALID, b->s->confirm ? "confirm.invalid_env" : "bench.invalid_env",
+			    "%s", b->aa.why);
+		return;
+	}
+	const char *code = t->code;
+	if (b->again && t == &b->first && t->kind != V_INVALID)
+		code = "confirm.champion_changed";
+	verdict_set(v, t->kind, code, "%s", t->message);
+	ratio = contest_ratio(t, &lo, &hi);
+	if (t->k > 1)
+		verdict_headline(v, "%.3fx (%.3f to %.3f)", ratio, lo, hi);
+	else if (t->k == 1)
+		verdict_headline(v, "%.3fx", ratio);
+}
+
+static void arms_write(const struct bench *b, struct jsonw *w)
+{
+	static const char *const role[RAW_ARMS] = {"champion", "candidate", "baseline"};
+	jw_obj(w, "arms");
+	for (int i = 0; i < RAW_ARMS; i++) {
+		const struct rig_arm *a = &b->rig.arm[i];
+		if (!a->present)
+			continue;
+		jw_obj(w, role[i]);
+		jw_str(w, "trial", a->trial[0] ? a->trial : NULL);
+		jw_str(w, "candidate_sha256", a->candidate);
+		jw_str(w, "artefact_sha256", a->image_sha[0] ? a->image_sha : NULL);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+/* What the pages and promote read first; the rest is evidence. */
+static void summary_write(const struct bench *b, struct jsonw *w)
+{
+	const struct contest *t = b->fresh.kind != V_NONE ? &b->fresh : &b->first;
+	double lo = NAN, hi = NAN, alo = NAN, ahi = NAN;
+	double ratio = contest_ratio(t, &lo, &hi), anchor = contest_anchor(t, &alo, &ahi);
+	if (rig_champion_is_baseline(&b->rig)) {
+		anchor = ratio;
+		alo = lo;
+		ahi = hi;
+	}
+	jw_num(w, "ratio", t->k ? ratio : NAN);
+	jw_num(w, "ratio_lo95", t->k > 1 ? lo : NAN);
+	jw_num(w, "ratio_hi95", t->k > 1 ? hi : NAN);
+	jw_num(w, "ratio_baseline", b->s->confirm && anchor > 0 ? anchor : NAN);
+	jw_num(w, "ratio_baseline_lo95", b->s->confirm ? alo : NAN);
+	jw_num(w, "ratio_baseline_hi95", b->s->confirm ? ahi : NAN);
+}
+
+static int publish_key(struct bench *b, struct jsonw *w, struct err *e)
+{
+	char key[HASH_HEX];
+	if (!b->rig.emu) {
+		jw_null(w, "stage_key"); /* sim draws nothing from keys */
+		return 0;
+	}
+	if (checker_subkey(b->rig.checker, key, e) != 0)
+		return -1;
+	jw_str(w, "stage_key", key);
+	return 0;
+}
+
+static int report(struct bench *b, struct err *e)
+{
+	struct jsonw *w = &b->s->v.data;
+	size_t len;
+	const void *bytes = raw_bytes(&b->raw, &len);
+	const char *file = b->s->confirm ? "confirm.raw" : "bench.raw";
+	if (stage_side(b->s, file, bytes, len, e) != 0)
+		return -1;
+	summary_write(b, w);
+	arms_write(b, w);
+	jw_bool(w, "bench_again", b->again);
+	jw_str(w, "roofline", b->rig.emu ? "none: emulated times have no physical floor"
+					 : "none: simulated");
+	lane_write(&b->lane, w, "lane");
+	aa_write(&b->aa, w, "aa");
+	prereg_write(b, w, "prereg");
+	if (b->first.n)
+		contest_write(&b->first, w, "decide");
+	if (b->fresh.n)
+		contest_write(&b->fresh, w, "confirm");
+	jw_obj(w, "raw");
+	jw_str(w, "file", file);
+	jw_str(w, "format", "TSRAW1");
+	jw_int(w, "records", (int64_t)b->raw.count);
+	jw_end(w);
+	return publish_key(b, w, e);
+}
+
+/* The verdict keeps pointers to the names: the rig is static and lives as long. */
+static void name_isolation(struct bench *b)
+{
+	char *rest = NULL;
+	for (char *p = strtok_r(b->rig.isolation, ", ", &rest); p; p = strtok_r(NULL, ", ", &rest))
+		verdict_isolation(&b->s->v, p);
+}
+
+static int prepare(struct bench *b, struct err *e)
+{
+	struct stage *s = b->s;
+	if (rig_init(&b->rig, s, e) != 0 || rig_candidate(&b->rig, e) != 0 ||
+	    rig_champion(&b->rig, e) != 0)
+		return -1;
+	if (s->confirm) {
+		const struct verdict_in *was = stage_verdict(s, STEP_BENCH, e);
+		const char *champion = was ? verdict_in_input(was, "champion") : NULL;
+		if (!was)
+			return -1;
+		b->again = !champion || strcmp(champion, b->rig.arm[RAW_CHAMPION].candidate) != 0;
+		if (rig_baseline(&b->rig, e) != 0)
+			return -1;
+	}
+	b->rig.sim_session = (uint64_t)trial_number(s->id) * 100 + (s->confirm ? 50 : 0);
+	if (rig_checker(&b->rig, e) != 0 || rig_workloads(&b->rig, s->confirm, e) != 0)
+		return -1;
+	s->v.mac = checker_mac_fn;
+	s->v.mac_ctx = b->rig.checker;
+	return draw_order(b, e);
+}
+
+static int is_champion(const struct bench *b)
+{
+	return strcmp(b->rig.arm[RAW_CANDIDATE].candidate, b->rig.arm[RAW_CHAMPION].candidate) == 0;
+}
+
+static int run(struct bench *b, struct err *e)
+{
+	if (prepare(b, e) != 0)
+		return -1;
+	if (is_champion(b)) {
+		verdict_set(&b->s->v, V_REJECT,
+			    b->s->confirm ? "confirm.below_margin" : "bench.below_margin",
+			    "this candidate is the champion itself");
+		return 0;
+	}
+	if (lane_exclusive(&b->lane, b->s->trial.device, e) != 0)
+		return -1;
+	int rc = measure(b, e);
+	lane_drop(&b->lane);
+	if (rc != 0)
+		return -1;
+	decide(b);
+	name_isolation(b);
+	return report(b, e);
+}
+
+/* The checker outlives this function: the verdict's MAC comes from it. */
+static struct bench bench = {.lane = LANE_INIT};
+
+static int work(struct stage *s, struct err *e)
+{
+	bench.s = s;
+	raw_begin(&bench.raw, 1000000000);
+	contest_init(&bench.first);
+	contest_init(&bench.fresh);
+	int rc = run(&bench, e);
+	lane_drop(&bench.lane);
+	raw_free(&bench.raw);
+	contest_free(&bench.first);
+	contest_free(&bench.fresh);
+	return rc;
+}
+
+static int option(struct stage *s, const char *arg)
+{
+	(void)s; /* the target says the same: stage.confirm */
+	return strcmp(arg, "--confirm") == 0 ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct stage_about about = {
+		.stage = "bench", .help = HELP, .work = work, .option = option};
+	int rc = stage_main(argc, argv, &about);
+	rig_free(&bench.rig);
+	return rc;
+}

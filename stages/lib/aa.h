@@ -1,0 +1,36 @@
+/*
+ * aa.h - the champion against itself: how much this host's sessions differ when nothing does.
+ *
+ * Gives s0, the standard deviation of theta between A/A sessions, which the rule needs to give up
+ * on a loser early, and which says what effect can be seen at all here. Measured once per run and
+ * boot, by the first bench that needs it, under the lane it already holds; kept with its raw
+ * samples in trials/runs/R/aa-XXXXXXXX.{json,raw}. A gate on it refuses a host that is too noisy or
+ * that favours a label; a refused measurement is not kept, so the next trial tries again.
+ *
+ * sim has a known noise: nothing is measured there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_AA_H
+#define TS_AA_H
+
+#include "contest.h"
+#include "rig.h"
+
+#define AA_NOISY 0.06 /* s0 beyond this: a 2 % margin is out of reach of any patience */
+
+struct aa {
+	double s0;
+	double mean;           /* of theta; 0 is the truth */
+	int sessions;
+	int ok;                /* the gate */
+	char why[160];         /* when not */
+	char file[TRIAL_PATH]; /* "" on sim */
+	char sha[HASH_HEX];    /* of that file */
+	double floor;          /* private: class constant */
+};
+
+int aa_get(struct rig *r, struct aa *out, struct err *e);
+void aa_write(const struct aa *a, struct jsonw *w, const char *key);
+
+#endif

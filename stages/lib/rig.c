@@ -1,0 +1,233 @@
+/*
+ * rig.c - see rig.h: arms and workloads. The reps are made in rig_emu.c and rig_sim.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "rig.h"
+
+#include "file.h"
+#include "image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rig_init(struct rig *r, struct stage *s, struct err *e)
+{
+	struct buf text = BUF_INIT;
+	memset(r, 0, sizeof *r);
+	r->s = s;
+	r->emu = strcmp(s->trial.device, "emu") == 0;
+	r->work.in_fd = r->work.rw_fd = -1;
+	if (!session_class_of(s->trial.device))
+		return err_set(e, EX_NOENV, "device '%s' cannot time candidates yet", s->trial.device);
+	int rc = stage_spec(s, NULL, "spec.json", RIG_FILE_MAX, &text, e);
+	if (rc == 0)
+		rc = spec_parse(buf_str(&text), text.len, "spec.json", &r->spec, e);
+	buf_free(&text);
+	return rc;
+}
+
+void rig_free(struct rig *r)
+{
+	for (int i = 0; i < RAW_ARMS; i++) {
+		/* Two places may share the baseline's plan. */
+		if (r->arm[i].plan && !(i && r->arm[i].plan == r->arm[0].plan))
+			plan_free(r->arm[i].plan);
+	}
+	if (r->checker)
+		checker_stop(r->checker);
+	spec_free(r->spec);
+	free(r->flush);
+	memset(r, 0, sizeof *r);
+}
+
+static int take_plan(struct rig *r, struct rig_arm *a, const struct buf *kernel,
+		     const struct buf *plan, const char *what, struct err *e)
+{
+	char k[HASH_HEX], p[HASH_HEX];
+	hash_hex(buf_str(kernel), kernel->len, k);
+	hash_hex(buf_str(plan), plan->len, p);
+	trial_candidate_sha(k, p, a->candidate);
+	if (plan_parse(buf_str(plan), plan->len, what, &a->plan, e) != 0)
+		return -1;
+	a->present = 1;
+	return plan_check(a->plan, r->spec, e);
+}
+
+int rig_candidate(struct rig *r, struct err *e)
+{
+	struct rig_arm *a = &r->arm[RAW_CANDIDATE];
+	struct buf kernel = BUF_INIT, plan = BUF_INIT;
+	int rc = stage_candidate(r->s, &kernel, &plan, e);
+	if (rc == 0)
+		rc = take_plan(r, a, &kernel, &plan, "candidate/plan.json", e);
+	buf_free(&kernel);
+	buf_free(&plan);
+	if (rc != 0 || !r->emu)
+		return rc;
+	if (stage_recorded(r->s, RIG_ARTEFACT, a->image_sha, e) != 0)
+		return -1;
+	verdict_input(&r->s->v, "artefact", a->image_sha);
+	snprintf(a->image, sizeof a->image, "%s/%s", r->s->trial_dir, RIG_ARTEFACT);
+	snprintf(a->trial, sizeof a->trial, "%s", r->s->id);
+	return 0;
+}
+
+/* The baseline is the spec's own source: built here, or found in the box's cache. */
+static int build(struct rig *r, struct rig_arm *a, const struct buf *kernel, const struct buf *plan,
+		 struct err *e)
+{
+	struct image *m = xcalloc(1, sizeof *m);
+	int rc = image_text(m, r->spec, kernel, plan, "baseline/plan.json", e);
+	if (rc == 0) {
+		rc = image_build(m, r->spec, "emu-fast", NULL, NULL, e);
+		if (rc == 0 && !m->ok)
+			rc = err_set(e, EX_HARNESS, "the baseline of '%s' does not compile: %s",
+				     r->spec->name, m->box.message);
+		if (rc == 0) {
+			snprintf(a->image, sizeof a->image, "%s", m->box.path);
+			memcpy(a->image_sha, m->box.sha256, HASH_HEX);
+		}
+		image_free(m);
+	}
+	free(m);
+	return rc;
+}
+
+static int baseline_into(struct rig *r, struct rig_arm *a, struct err *e)
+{
+	struct buf kernel = BUF_INIT, plan = BUF_INIT;
+	int rc = -1;
+	if (stage_spec(r->s, NULL, "baseline/kernel.cu", RIG_FILE_MAX, &kernel, e) == 0 &&
+	    stage_spec(r->s, NULL, "baseline/plan.json", RIG_FILE_MAX, &plan, e) == 0)
+		rc = take_plan(r, a, &kernel, &plan, "baseline/plan.json", e);
+	if (rc == 0 && r->emu)
+		rc = build(r, a, &kernel, &plan, e);
+	buf_free(&kernel);
+	buf_free(&plan);
+	return rc;
+}
+
+int rig_baseline(struct rig *r, struct err *e)
+{
+	if (rig_champion_is_baseline(r)) {
+		r->arm[RAW_BASELINE] = r->arm[RAW_CHAMPION];
+		return 0;
+	}
+	return baseline_into(r, &r->arm[RAW_BASELINE], e);
+}
+
+int rig_champion_is_baseline(const struct rig *r)
+{
+	return r->arm[RAW_CHAMPION].present && r->arm[RAW_CHAMPION].trial[0] == '\0';
+}
+
+static int read_of_trial(const char *trial, const char *file, struct buf *out, struct err *e)
+{
+	char path[TRIAL_PATH];
+	trial_path(path, trial, file);
+	return file_read(path, RIG_FILE_MAX, out, e);
+}
+
+/* A champion is taken from its own trial; its hashes must be those the state names. */
+static int champion_of(struct rig *r, struct rig_arm *a, const char *want, struct err *e)
+{
+	struct buf kernel = BUF_INIT, plan = BUF_INIT;
+	struct verdict_in tune;
+	int rc = -1;
+	if (read_of_trial(a->trial, "candidate/kernel.cu", &kernel, e) == 0 &&
+	    read_of_trial(a->trial, "candidate/plan.json", &plan, e) == 0)
+		rc = take_plan(r, a, &kernel, &plan, "champion's plan.json", e);
+	buf_free(&kernel);
+	buf_free(&plan);
+	if (rc != 0)
+		return -1;
+	if (strcmp(a->candidate, want) != 0)
+		return err_set(e, EX_BADINPUT, "trials/%s/candidate is not the champion recorded",
+			       a->trial);
+	if (!r->emu)
+		return 0;
+	if (verdict_read(a->trial, STEP_TUNE, &tune, e) != 0)
+		return -1;
+	const char *sha = verdict_in_output(&tune, RIG_ARTEFACT);
+	if (sha)
+		memcpy(a->image_sha, sha, HASH_HEX);
+	else
+		rc = err_set(e, EX_BADINPUT, "'%s' names no %s", tune.path, RIG_ARTEFACT);
+	trial_path(a->image, a->trial, RIG_ARTEFACT);
+	verdict_in_free(&tune);
+	return rc;
+}
+
+int rig_champion(struct rig *r, struct err *e)
+{
+	struct rig_arm *a = &r->arm[RAW_CHAMPION];
+	char want[HASH_HEX];
+	if (stage_champion(r->s, a->trial, want, e) != 0)
+		return -1;
+	int rc = a->trial[0] ? champion_of(r, a, want, e) : baseline_into(r, a, e);
+	if (rc == 0)
+		verdict_input(&r->s->v, "champion", a->candidate);
+	return rc;
+}
+
+/* sim draws its held-out sizes from the search seed: it has no key. */
+static uint64_t sim_word(void *ctx)
+{
+	uint64_t z = *(uint64_t *)ctx += 0x9e3779b97f4a7c15u;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static int held_out(struct rig *r, struct rig_workload *w, struct err *e)
+{
+	uint64_t state = (uint64_t)r->s->run.seed * 1000 + w->index;
+	if (r->emu)
+		return checker_draw(r->checker, CHECKER_HELD_OUT, w->index, 1, &w->axes, e);
+	return spec_draw(r->spec, 0, sim_word, &state, &w->axes, e);
+}
+
+int rig_workloads(struct rig *r, int with_held_out, struct err *e)
+{
+	int extra = with_held_out ? r->spec->held_out_count : 0;
+	if (r->spec->npublic < 1 || r->spec->npublic + extra > SESSION_WORKLOADS)
+		return err_set(e, EX_BADINPUT, "spec '%s' has %d workloads", r->spec->name,
+			       r->spec->npublic + extra);
+	r->nworkloads = 0;
+	for (int i = 0; i < r->spec->npublic + extra; i++) {
+		struct rig_workload *w = &r->workload[r->nworkloads++];
+		const struct spec_workload *p = &r->spec->public[i];
+		if (i < r->spec->npublic) {
+			w->mode = CHECKER_PUBLIC;
+			w->index = (uint32_t)i;
+			w->axes = r->emu ? p->emu : p->gpu;
+			w->weight = p->weight;
+			snprintf(w->name, sizeof w->name, "%s", p->name);
+			continue;
+		}
+		w->mode = CHECKER_HELD_OUT;
+		w->index = (uint32_t)(i - r->spec->npublic);
+		w->weight = 0;
+		snprintf(w->name, sizeof w->name, "held_out_%u", w->index);
+		if (held_out(r, w, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int rig_checker(struct rig *r, struct err *e)
+{
+	char dir[TRIAL_PATH];
+	run_path(dir, r->s->run.name, "");
+	dir[strlen(dir) - 1] = '\0'; /* without the slash */
+	struct checker_opts o = {.device = r->s->trial.device, .run_dir = dir, .trial = r->s->id,
+				 .stage = r->s->confirm ? "confirm" : "bench"};
+	return checker_start(&r->checker, &o, e);
+}
+
+const struct session_ops *rig_ops(const struct rig *r)
+{
+	return r->emu ? &RIG_EMU_OPS : &RIG_SIM_OPS;
+}

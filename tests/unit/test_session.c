@@ -1,0 +1,290 @@
+/*
+ * test_session.c - raw files, sessions and contests over a made-up device. Writes nothing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../../stages/lib/contest.h"
+#include "../bench/noise.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_raw_round_trip(void **state)
+{
+	(void)state;
+	struct raw w, r;
+	struct raw_rep in = {.start = 0x0102030405060708, .stop = 0xf102030405060709, .session = 65535,
+			     .workload = 2, .block = 300, .slot = 7, .set = 0xdeadbeef,
+			     .arm = 1, .phase = 2, .check = 1}, out;
+	struct err e;
+	size_t len;
+	raw_begin(&w, 1000000000);
+	raw_add(&w, &in);
+	raw_add(&w, &(struct raw_rep){0});
+	const uint8_t *bytes = raw_bytes(&w, &len);
+	assert_int_equal(len, RAW_HEADER + 2 * RAW_RECORD);
+	assert_memory_equal(bytes, "TSRAW1\n", 8);
+	assert_int_equal(bytes[16], 2);
+	assert_int_equal(bytes[32], 8); /* little-endian whatever the host */
+	assert_int_equal(raw_parse(bytes, len, "x", &r, &e), 0);
+	assert_int_equal(r.count, 2);
+	raw_get(&r, 0, &out);
+	assert_memory_equal(&in, &out, sizeof in);
+	raw_free(&r);
+	assert_int_equal(raw_parse(bytes, len - 1, "x", &r, &e), -1);
+	assert_int_equal(e.code, EX_BADINPUT);
+	assert_int_equal(raw_parse(bytes, 31, "x", &r, &e), -1);
+	assert_int_equal(raw_parse("", 0, "x", &r, &e), -1);
+	raw_free(&w);
+}
+
+/* A device whose arms have given speeds and noise. */
+struct fake {
+	struct noise_rng rng;
+	double log_ratio[8];   /* by workload: candidate faster by this */
+	double sd, between;
+	double company;        /* champion's slow-down once the candidate lives */
+	int break_at;          /* rep at which the outcome below happens; -1 never */
+	enum shot_outcome outcome;
+	enum raw_arm breaks;
+	int open, live[RAW_ARMS], shots, starts[RAW_ARMS], alone_with_candidate;
+	double offset;
+};
+
+static int fake_open(void *ctx, int session, int workload, struct err *e)
+{
+	struct fake *f = ctx;
+	(void)session, (void)workload, (void)e;
+	assert_false(f->open);
+	f->open = 1;
+	f->offset = f->between * noise_normal(&f->rng);
+	return 0;
+}
+
+static int fake_start(void *ctx, enum raw_arm arm, enum shot_outcome *o, char text[256],
+		      struct err *e)
+{
+	struct fake *f = ctx;
+	(void)o, (void)text, (void)e;
+	f->live[arm] = 1;
+	f->starts[arm]++;
+	return 0;
+}
+
+static int fake_stop(void *ctx, enum raw_arm arm, struct err *e)
+{
+	struct fake *f = ctx;
+	(void)e;
+	f->live[arm] = 0;
+	return 0;
+}
+
+static int fake_shoot(void *ctx, struct shot *s, struct err *e)
+{
+	struct fake *f = ctx;
+	(void)e;
+	assert_true(f->open && f->live[s->arm]);
+	if (s->phase == RAW_SOLO && f->live[RAW_CANDIDATE])
+		f->alone_with_candidate = 1;
+	double x = log(1e6) + f->sd * noise_normal(&f->rng);
+	if (s->arm == RAW_CANDIDATE)
+		x -= f->log_ratio[s->workload] + f->offset;
+	if (s->arm == RAW_BASELINE)
+		x += log(3);
+	if (s->arm == RAW_CHAMPION && s->phase == RAW_MEASURE)
+		x += f->company;
+	s->start = 1000 * s->rep;
+	s->stop = s->start + (uint64_t)exp(x);
+	s->check = RAW_RIGHT;
+	if (f->break_at >= 0 && f->shots >= f->break_at && s->arm == f->breaks) {
+		s->outcome = f->outcome;
+		snprintf(s->text, sizeof s->text, "broken on purpose");
+	}
+	f->shots++;
+	return 0;
+}
+
+static void fake_close(void *ctx)
+{
+	struct fake *f = ctx;
+	f->open = 0;
+	memset(f->live, 0, sizeof f->live);
+}
+
+static const struct session_ops FAKE = {fake_open, fake_start, fake_stop, fake_shoot, fake_close};
+static const char *const NAMES[] = {"a", "b", "c"};
+
+static void set_up(struct contest *t, struct fake *f, struct raw *raw, int workloads)
+{
+	contest_init(t);
+	raw_begin(raw, 1000000000);
+	t->c = &SESSION_SIM;
+	t->rule.s0 = 0.003;
+	t->workloads = workloads;
+	for (int i = 0; i < workloads; i++) {
+		t->name[i] = NAMES[i];
+		t->weight[i] = 1;
+	}
+	snprintf(t->order_seed, sizeof t->order_seed, "00112233445566778899aabbccddeeff");
+	t->ops = &FAKE;
+	t->ctx = f;
+	t->raw = raw;
+}
+
+static struct fake quiet(uint64_t seed, double a, double b)
+{
+	return (struct fake){.rng = {.s = seed}, .log_ratio = {a, b}, .sd = 0.01,
+			     .between = 0.001, .break_at = -1};
+}
+
+static enum verdict_kind decide(struct fake f, int workloads, char code[64], int *sessions)
+{
+	struct contest t;
+	struct raw raw;
+	struct err e;
+	set_up(&t, &f, &raw, workloads);
+	assert_int_equal(contest_decide(&t, &e), 0);
+	assert_non_null(t.code);
+	snprintf(code, 64, "%s", t.code);
+	*sessions = t.n;
+	enum verdict_kind kind = t.kind;
+	assert_false(f.open);
+	assert_false(f.alone_with_candidate);
+	contest_free(&t);
+	raw_free(&raw);
+	return kind;
+}
+
+static void test_decisions(void **state)
+{
+	(void)state;
+	char code[64];
+	int n;
+	assert_int_equal(decide(quiet(1, 0.06, 0.06), 2, code, &n), V_PASS);
+	assert_string_equal(code, "ok");
+	assert_true(n >= 4);
+	assert_int_equal(decide(quiet(2, -0.10, -0.10), 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.slower");
+	assert_int_equal(n, 1); /* a loser costs one session */
+	assert_int_equal(decide(quiet(3, 0.004, 0.004), 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.below_margin");
+	/* Wins on average, loses 8 % on one workload. */
+	assert_int_equal(decide(quiet(4, 0.25, -0.08), 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.workload");
+}
+
+static void test_failures_are_charged_to_the_guilty(void **state)
+{
+	(void)state;
+	char code[64];
+	int n;
+	struct fake f = quiet(1, 0.06, 0.06);
+	f.break_at = 20;
+	f.breaks = RAW_CANDIDATE;
+	f.outcome = SHOT_WRONG;
+	assert_int_equal(decide(f, 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.wrong_output");
+	f.outcome = SHOT_LATE;
+	assert_int_equal(decide(f, 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.late_work");
+	f.breaks = RAW_CHAMPION;
+	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
+	assert_string_equal(code, "bench.rival");
+}
+
+/* A candidate that slows its rival down must not win by it. */
+static void test_company_is_compared_with_solitude(void **state)
+{
+	(void)state;
+	char code[64];
+	int n;
+	struct fake f = quiet(1, 0, 0);
+	f.company = 0.2;
+	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
+	assert_string_equal(code, "bench.champion_solo");
+	assert_int_equal(n, CONTEST_VOID);
+}
+
+static void test_confirmation(void **state)
+{
+	(void)state;
+	const struct {
+		double public, secret;
+		const char *code;
+	} cell[] = {{0.05, 0.01, "ok"}, {0.05, -0.06, "confirm.held_out"}, {0.004, 0.1, "confirm.below_margin"}};
+	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+		struct fake f = quiet(9, cell[i].public, cell[i].secret);
+		struct contest t;
+		struct raw raw;
+		struct err e;
+		double lo, hi;
+		set_up(&t, &f, &raw, 2);
+		t.weight[1] = 0;
+		t.anchor = 1;
+		t.confirming = 1;
+		assert_int_equal(contest_fixed(&t, CONTEST_CONFIRM, &e), 0);
+		contest_confirm(&t);
+		assert_string_equal(t.code, cell[i].code);
+		double ratio = contest_anchor(&t, &lo, &hi);
+		assert_true(fabs(log(ratio) - log(3) - cell[i].public) < 0.02);
+		assert_true(lo < ratio && ratio < hi);
+		contest_free(&t);
+		raw_free(&raw);
+	}
+}
+
+/* Each quad is ABBA or BAAB as drawn, and both occur. */
+static void test_order(void **state)
+{
+	(void)state;
+	int seen[2] = {0};
+	for (int b = 0; b < 64; b++)
+		seen[session_order("seed", 0, 0, b, 0)]++;
+	assert_true(seen[0] > 16 && seen[1] > 16);
+	assert_int_equal(session_arm(0, 0, RAW_CHAMPION, RAW_CANDIDATE), RAW_CHAMPION);
+	assert_int_equal(session_arm(0, 1, RAW_CHAMPION, RAW_CANDIDATE), RAW_CANDIDATE);
+	assert_int_equal(session_arm(1, 3, RAW_CHAMPION, RAW_CANDIDATE), RAW_CANDIDATE);
+	/* the documented derivation, by hand: printf 'seed:order:0:0:0:0' | sha256sum */
+	assert_int_equal(session_word("seed", "order", 0, 0, 0, 0) & 0xff, 0xc5);
+}
+
+/* Swapping the arms' speeds mirrors theta: no label is favoured. */
+static void test_sessions_are_symmetric(void **state)
+{
+	(void)state;
+	double sum = 0;
+	for (int i = 0; i < 40; i++) {
+		struct fake f = quiet((uint64_t)i, 0, 0);
+		struct contest t;
+		struct raw raw;
+		struct err e;
+		set_up(&t, &f, &raw, 1);
+		snprintf(t.order_seed, sizeof t.order_seed, "seed%d", i);
+		assert_int_equal(contest_fixed(&t, 1, &e), 0);
+		sum += t.theta[0];
+		contest_free(&t);
+		raw_free(&raw);
+	}
+	assert_true(fabs(sum / 40) < 0.0025);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_raw_round_trip),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_decisions),
+		cmocka_unit_test(test_failures_are_charged_to_the_guilty),
+		cmocka_unit_test(test_company_is_compared_with_solitude),
+		cmocka_unit_test(test_confirmation),
+		cmocka_unit_test(test_sessions_are_symmetric),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
