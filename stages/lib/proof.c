@@ -46,9 +46,13 @@ int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_
 	w->a = a;
 	w->w.in_fd = w->w.rw_fd = -1;
 	if (facts_find(p->device, &f, e) < 0 ||
-	    checker_draw(p->checker, q->mode, q->index, q->emu, &axes, e) < 0 ||
-	    plan_resolve(a->plan, p->spec, &axes, &f, 0, &l, e) < 0)
+	    checker_draw(p->checker, q->mode, q->index, q->emu, &axes, e) < 0)
 		return -1;
+	struct err why = {0};
+	if (plan_resolve(a->plan, p->spec, &axes, &f, 0, &l, &why) < 0) {
+		snprintf(w->refused, sizeof w->refused, "%.299s", why.text);
+		return 0;
+	}
 	o.n_ws = (uint32_t)l.nworkspaces;
 	for (int i = 0; i < l.nworkspaces; i++)
 		o.ws[i] = (uint64_t)l.workspace[i].bytes;
@@ -112,6 +116,12 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 	memset(out, 0, sizeof *out);
 	out->pass = 1;
 	strcpy(out->word, "ok");
+	if (w->refused[0]) {
+		out->status = ARM_REFUSED;
+		snprintf(out->text, sizeof out->text, "%s", w->refused);
+		fail(out, "refused");
+		return 0;
+	}
 	if (!w->arm && arm_start(w, e) < 0)
 		return -1;
 	q.n_ws = arm_workspaces(w->arm, q.ws, CHECKER_WS);
@@ -139,4 +149,12 @@ void proof_close(struct proof_work *w)
 	w->arm = NULL;
 	if (w->p)
 		checker_close(w->p->checker, &w->w);
+}
+
+void proof_isolation(struct proof *p, struct verdict *v)
+{
+	char *rest = NULL;
+
+	for (char *l = strtok_r(p->isolation, ", ", &rest); l; l = strtok_r(NULL, ", ", &rest))
+		verdict_isolation(v, l);
 }

@@ -21,6 +21,7 @@
 #include "jsonw.h"
 #include "plan.h"
 #include "spec.h"
+#include "verdict.h"
 
 struct proof_arm {
 	const struct plan *plan;
@@ -42,6 +43,7 @@ struct proof_work {
 	const struct proof_arm *a;
 	struct checker_work w;
 	struct arm *arm;               /* reopened after a failure */
+	char refused[300];             /* the plan cannot be launched at this shape: every rep fails */
 };
 
 struct proof_out {
@@ -53,12 +55,15 @@ struct proof_out {
 	char text[4096];               /* report of the device, for people */
 };
 
+/* 0 also when the plan has no launches here: that is the candidate's fault, told by proof_rep. */
 int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_open *q,
 	       struct proof_work *w, struct err *e);
 /* prep's n_ws and ws are filled here. */
 int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_order order,
 	      uint64_t seed, struct proof_out *out, struct err *e);
 void proof_close(struct proof_work *w);
+/* The layers every child had, into the verdict. Cuts p->isolation up; p must outlive v. */
+void proof_isolation(struct proof *p, struct verdict *v);
 
 /* ---- the whole examination ---- */
 
