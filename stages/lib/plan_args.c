@@ -257,7 +257,8 @@ void plan_arg_free(struct plan_arg *a)
 	expr_free(a->map->offset);
 	for (int i = 0; i < 5; i++) {
 		expr_free(a->map->dim[i]);
-		expr_free(a->map->stride[i]);
+		if (i < 4)
+			expr_free(a->map->stride[i]);
 		expr_free(a->map->box[i]);
 		expr_free(a->map->step[i]);
 	}
