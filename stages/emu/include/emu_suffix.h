@@ -1,0 +1,83 @@
+/* Comes after every emulated kernel: a loop over threads for each entry.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The wrapper names its entries before it includes this file:
+ *     #define EMU_ENTRIES EMU_ENTRY(scan) EMU_ENTRY(add<float>)
+ */
+#ifndef EMU_SUFFIX_H
+#define EMU_SUFFIX_H
+
+#undef printf
+#undef alignas
+
+template <class T> struct emu_bare { typedef T type; };
+template <class T> struct emu_bare<const T> { typedef T type; };
+template <class T> struct emu_bare<T &> { typedef T type; };
+template <class T> struct emu_bare<const T &> { typedef T type; };
+
+static inline __attribute__((always_inline)) bool
+emu_take()
+{
+	emu_hot.busy = 1;
+	if (__builtin_expect(emu_hot.slow, 0)) {
+		if (!emu_take_slow())
+			return false;
+	} else {
+		if (emu_hot.next == emu_hot.end)
+			return false;
+		const emu_slot *s = emu_hot.next++;
+		emu_hot.tid->x = s->x;
+		emu_hot.tid->y = s->y;
+		emu_hot.tid->z = s->z;
+	}
+	emu_hot.busy = 0;
+	return true;
+}
+
+template <auto kernel> struct emu_caller;
+
+template <class... P, void (*kernel)(P...)> struct emu_caller<kernel> {
+	static constexpr unsigned n = sizeof...(P);
+	static constexpr unsigned bytes[n + 1] = {(unsigned)sizeof(P)..., 0};
+
+	template <int... i> struct indices {};
+
+	static void
+	threads(void *const *args)
+	{
+		run(args, indices<__integer_pack(n)...>());
+	}
+
+	template <int... i> static inline __attribute__((always_inline)) void
+	run(void *const *args, indices<i...>)
+	{
+		(void)args;
+		while (emu_take())
+			kernel(*(typename emu_bare<P>::type *)args[i]...);
+	}
+};
+
+/* elfscan reads the names from their section */
+#define EMU_ENTRY(...) #__VA_ARGS__ "\0"
+extern const char emu_entry_names[] __attribute__((section("emu_names")));
+const char emu_entry_names[] = EMU_ENTRIES "";
+#undef EMU_ENTRY
+
+#define EMU_ENTRY(...) \
+	{#__VA_ARGS__, &emu_caller<&__VA_ARGS__>::threads, emu_caller<&__VA_ARGS__>::bytes, \
+	 emu_caller<&__VA_ARGS__>::n},
+extern "C" {
+extern const emu_entry emu_entries[] = {EMU_ENTRIES{nullptr, nullptr, nullptr, 0}};
+extern const unsigned emu_n_entries = sizeof emu_entries / sizeof *emu_entries - 1;
+/* keeps the symbol that elfscan gives to dynamic shared arrays */
+char *emu_dynamic_shared_start();
+char *
+emu_dynamic_shared_start()
+{
+	return emu_dynamic_shared;
+}
+}
+#undef EMU_ENTRY
+
+#endif

@@ -1,0 +1,4 @@
+/* Its contents come with emu_prefix.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */

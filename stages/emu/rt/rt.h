@@ -1,0 +1,200 @@
+/* Inside of the emulator runtime: fibers, blocks, the launch in progress.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One OS thread. A CUDA thread runs on a fiber. Threads of a block run one after another on
+ * one fiber until one has to wait: its fiber is parked with its stack, and a pooled one goes
+ * on with the next thread. Blocks do the same to each other: a block that can only wait makes
+ * room for the next resident one. Functions that end in _fail write the last reply and exit.
+ */
+#ifndef EMU_RT_H
+#define EMU_RT_H
+
+#include "../include/emu_abi.h"
+#include "../protocol.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	EMU_TICK_US = 2000,
+	EMU_WARP = 32,
+	EMU_MAX_THREADS = 1024,
+	EMU_MAX_WARPS = EMU_MAX_THREADS / EMU_WARP
+};
+
+/* Fiber stacks live in one reserved region; in the sanitize build its shadow lives at
+ * (address >> 3) + EMU_SHADOW_OFFSET, the number given to -fasan-shadow-offset. */
+#define EMU_STACKS_BASE 0x2000000000ull
+#define EMU_STACKS_BYTES 0x0800000000ull
+#define EMU_SHADOW_OFFSET 0x1000000000ull
+
+enum fiber_state {
+	FIBER_IDLE,
+	FIBER_RUN,
+	FIBER_READY,
+	FIBER_BARRIER,
+	FIBER_WARP,
+	FIBER_ACTIVEMASK,
+	FIBER_GRID
+};
+
+struct fiber {
+	void *sp;
+	struct fiber *next; /* in whichever list the state says */
+	struct block *block;
+	const struct emu_slot *slot; /* NULL: runs no thread */
+	enum fiber_state state;
+	int line;
+	const char *file;
+	int kind; /* of the collective it waits in */
+	unsigned mask, source;
+	uint64_t value; /* in: contribution; out: result */
+	unsigned n_copies, n_commits;
+	struct copy *copies; /* pending asynchronous copies, made on first use */
+	char *stack_low, *stack_high;
+	struct fiber *all; /* every fiber ever made */
+};
+
+struct list {
+	struct fiber *head, *tail;
+	unsigned n;
+};
+
+struct group {
+	unsigned mask, arrived;
+	int kind;
+};
+
+struct warp {
+	unsigned exited; /* or never existed */
+	unsigned n_groups;
+	struct group groups[EMU_WARP];
+	struct fiber *lane[EMU_WARP];
+	unsigned collectives; /* completed; for the race check */
+};
+
+enum image_state { IMAGE_NEW, IMAGE_SAVED };
+
+struct block {
+	struct block *ring, *ring_back; /* resident blocks */
+	struct list ready, yielded, masks, bar, grid;
+	const struct emu_slot *next; /* first thread not started, while not current */
+	unsigned live; /* threads not finished, whether started or not */
+	int slow;
+	int bar_kind, bar_line, bar_acc;
+	const char *bar_file;
+	unsigned bar_epoch;
+	enum image_state image_state;
+	char *image; /* its shared memory while another block runs */
+	struct emu_u3 index;
+	uint64_t serial; /* in start order */
+	struct warp warps[EMU_MAX_WARPS];
+};
+
+struct buffer {
+	uint64_t base, bytes;
+	int writable;
+};
+
+struct launch_state {
+	const struct emu_launch *launch;
+	const struct emu_entry *entry;
+	unsigned index; /* of the launch, UINT32_MAX outside one */
+	void **args;
+	unsigned threads, warps;
+	uint64_t blocks, started, finished;
+	unsigned resident, residency;
+	struct emu_slot order[EMU_MAX_THREADS];
+	size_t shared_bytes; /* static + dynamic: what is poisoned, saved, checked */
+	uint64_t poison;
+	struct block *current;
+	struct block *ring; /* some resident block */
+	struct block *image_owner;
+	struct block *free_blocks;
+	unsigned grid_ready; /* blocks whose live threads all wait at grid.sync() */
+	unsigned grid_epoch;
+	uint64_t progress, switches, block_switches;
+	uint64_t order_seed;
+	unsigned order_mode;
+	int strict_barriers;
+	volatile int expired; /* EMU_TIME_LIMIT or EMU_DEADLOCK to be reported */
+};
+
+extern struct launch_state emu_g;
+extern struct fiber *emu_cur;
+extern struct fiber emu_main_fiber;
+extern struct emu_u3 emu_threadIdx, emu_blockIdx, emu_blockDim, emu_gridDim;
+extern struct buffer emu_buffers[EMU_MAX_BUFFERS];
+extern unsigned emu_n_buffers;
+extern unsigned emu_notes;
+extern uint64_t emu_ticks; /* of the RUN in progress */
+
+/* markers of the candidate's thread-local block, see tls_begin.c and tls_end.c */
+extern _Thread_local char emu_tls_begin[];
+extern _Thread_local char emu_dynamic_shared[];
+
+/* switch.c */
+void emu_switch(void **save_sp, void *load_sp);
+void *emu_stack_prepare(char *top, void (*entry)(void));
+
+/* sched.c */
+int sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned residency,
+              uint64_t poison);
+void sched_become_slow(void);
+void sched_wait(enum fiber_state state, struct list *list, int line, const char *file);
+void sched_go(void);
+void sched_preempt(void);
+void list_push(struct list *l, struct fiber *f);
+void list_move(struct list *to, struct list *from);
+
+/* block.c: what belongs to one block */
+void block_start(struct block *b, uint64_t serial);
+void block_exit_thread(struct block *b, unsigned lin);
+void block_release_barrier(struct block *b);
+void grid_check(void);
+struct fiber *block_any_waiter(void);
+
+/* shared.c */
+void shared_enter(struct block *b);
+
+/* warp.c */
+void warp_exit_lane(struct block *b, struct warp *w);
+int warp_resolve_masks(struct block *b);
+
+/* stack.c */
+struct fiber *fiber_get(void (*entry)(void));
+void fiber_put(struct fiber *f);
+extern struct fiber *emu_all_fibers;
+const struct fiber *fiber_of_guard(uintptr_t address);
+
+/* script.c */
+const char *script_map(void); /* NULL or what is wrong */
+const struct emu_script *script_get(void);
+void script_run(const struct emu_command *c);
+
+/* report.c */
+void report_install(void);
+void report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format,
+                 ...) __attribute__((noreturn, format(printf, 5, 6)));
+void report_note(uintptr_t pc, int line, const char *file, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+void report_stuck(uint32_t status) __attribute__((noreturn));
+void report_reply(uint32_t status, const char *text);
+const char *report_place(uintptr_t address, char *out, size_t room);
+void report_io(int in, int out);
+
+/* lines.c */
+int lines_find(uintptr_t pc, const char **file);
+
+/* print.c */
+extern char emu_log[EMU_MAX_LOG];
+extern unsigned emu_log_bytes, emu_log_dropped;
+
+/* hooks that only some builds fill; check.c, race.c, or nohooks.c */
+extern const char emu_build_name[];
+void hook_init(void);
+void hook_fiber_stack(char *low, char *high);
+void hook_sync_op(void); /* an atomic, fence or flag access may order things */
+void hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc);
+
+#endif

@@ -1,0 +1,91 @@
+/* Fibers and their stacks: made when needed, pooled, never given back.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Stacks lie in one reserved region, a guard page below each. The fiber's own record sits at
+ * the top of its stack, and the record's place within a page differs from one fiber to the
+ * next: a thousand stacks that all start at the same offset would fight for few cache sets.
+ */
+#include "rt.h"
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef EMU_CHECK
+enum { STACK_BYTES = 256 * 1024 };
+#else
+enum { STACK_BYTES = 64 * 1024 };
+#endif
+enum { GUARD_BYTES = 4096, COLOURS = 32, COLOUR_BYTES = 128 };
+
+struct fiber *emu_all_fibers;
+static struct fiber *pool;
+static unsigned made;
+static char *region;
+
+static struct fiber *
+fiber_make(void)
+{
+	if (!region) {
+		void *at = mmap((void *)EMU_STACKS_BASE, EMU_STACKS_BYTES, PROT_NONE,
+		                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		if (at != (void *)EMU_STACKS_BASE)
+			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for thread stacks");
+		region = at;
+	}
+	if ((uint64_t)made * STACK_BYTES + STACK_BYTES > EMU_STACKS_BYTES)
+		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "too many threads wait at once (%u)", made);
+	char *low = region + (size_t)made * STACK_BYTES + GUARD_BYTES;
+	char *high = low + STACK_BYTES - GUARD_BYTES;
+	if (mprotect(low, (size_t)(high - low), PROT_READ | PROT_WRITE))
+		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for the stack of waiting thread %u",
+		            made);
+	hook_fiber_stack(low, high);
+	size_t colour = (made % COLOURS) * COLOUR_BYTES;
+	struct fiber *f = (void *)(high - sizeof(struct fiber) - colour - 64);
+	f = (void *)((uintptr_t)f & ~(uintptr_t)63);
+	memset(f, 0, sizeof *f);
+	f->stack_low = low;
+	f->stack_high = high;
+	f->all = emu_all_fibers;
+	emu_all_fibers = f;
+	made++;
+	return f;
+}
+
+struct fiber *
+fiber_get(void (*entry)(void))
+{
+	struct fiber *f = pool;
+	if (f) {
+		pool = f->next;
+	} else {
+		f = fiber_make();
+		f->sp = emu_stack_prepare((char *)f, entry);
+	}
+	f->next = NULL;
+	f->slot = NULL;
+	f->state = FIBER_RUN;
+	f->n_copies = f->n_commits = 0;
+	return f;
+}
+
+void
+fiber_put(struct fiber *f)
+{
+	f->state = FIBER_IDLE;
+	f->slot = NULL;
+	f->block = NULL;
+	f->next = pool;
+	pool = f;
+}
+
+const struct fiber *
+fiber_of_guard(uintptr_t address)
+{
+	for (const struct fiber *f = emu_all_fibers; f; f = f->all) {
+		uintptr_t low = (uintptr_t)f->stack_low;
+		if (address < low && address >= low - GUARD_BYTES)
+			return f;
+	}
+	return NULL;
+}
