@@ -283,7 +283,9 @@ static void add_text(struct arm_result *out, const char *s, size_t n)
 
 	if (n > room)
 		n = room;
-	memcpy(out->text + have, s, n);
+	/* Untrusted: printable ASCII and newlines only. */
+	for (size_t i = 0; i < n; i++)
+		out->text[have + i] = (s[i] >= ' ' && s[i] <= '~') || s[i] == '\n' ? s[i] : '?';
 	out->text[have + n] = 0;
 }
 

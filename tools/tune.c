@@ -1,0 +1,487 @@
+/*
+ * tune.c - fix the tunables of a candidate: try a few configurations, keep the best that is right.
+ *
+ * Reads the final attempt's candidate and artefacts by the hashes on record, and the pinned spec.
+ * Writes trials/NNNN/candidate/ and artefact/ (what every later step works on) and tune.json. Never
+ * changes the source, never sees a reference or a key; its timings choose, they prove nothing.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "buf.h"
+#include "checker_call.h"
+#include "file.h"
+#include "image.h"
+#include "json.h"
+#include "lane.h"
+#include "plan.h"
+#include "proof.h"
+#include "rng.h"
+#include "stage.h"
+#include "sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char HELP[] =
+	"tune - fix the tunables of a candidate\n"
+	"\n"
+	"usage: tune trials/NNNN/tune.json\n"
+	"\n"
+	"For a candidate with tunables that is no sweep proposal: compiles up to TUNE configurations\n"
+	"(run setting `tune`, 8 by default; its own first), drops those that are wrong at a public\n"
+	"workload, times each five times a workload, and puts the best three forward, in order, to\n"
+	"the sanitizers and a short form of the judge. The first that passes is the candidate.\n"
+	"Otherwise the candidate goes on as it is (verdict na).\n"
+	"\n"
+	"reads   aK/candidate/, aK/artefact/, the run's spec\n"
+	"writes  tune.json, candidate/kernel.cu, candidate/plan.json, artefact/\n"
+	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n";
+
+enum { CONFIGS_MAX = 64, TIMINGS = 5, FORWARD = 3 };
+
+struct entry {
+	struct plan_config config;
+	struct buf plan;       /* plan.json of this configuration */
+	struct image image;    /* emu only */
+	int built, right;
+	double score;          /* mean ln of medians, weighted: lower is better */
+	char word[48];         /* why not, for the record */
+};
+
+struct tune {
+	struct stage *s;
+	struct spec *spec;
+	struct plan *plan;     /* as proposed */
+	struct buf kernel, plan_text;
+	struct checker *checker;
+	struct proof proof;
+	struct facts facts;
+	struct entry *entry;
+	int n, own;            /* entry of the proposed configuration */
+	int sim;
+};
+
+static struct tune tune;
+
+/* ---- the final files ---- */
+
+static const char *const BUILDS[] = {"emu-fast", "emu-sanitize", "emu-race", NULL};
+
+/* Copy what guard made of the attempt. */
+static int copy_artefacts(struct tune *t, struct err *e)
+{
+	for (int i = 0; BUILDS[i]; i++) {
+		char from[TRIAL_PATH], to[64], sha[HASH_HEX];
+		struct buf b = BUF_INIT;
+		struct err none;
+		snprintf(from, sizeof from, "%s/artefact/%s", stage_candidate_dir(t->s), BUILDS[i]);
+		snprintf(to, sizeof to, "artefact/%s", BUILDS[i]);
+		if (stage_recorded(t->s, from, sha, &none) < 0)
+			continue;
+		int rc = stage_use(t->s, i == 0 ? "artefact" : NULL, from, sha, 64u << 20, &b, e);
+		if (rc == 0)
+			rc = stage_side(t->s, to, b.data, b.len, e);
+		buf_free(&b);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int copy_built(struct tune *t, struct entry *x, const char *mode, struct err *e)
+{
+	char to[64];
+	struct buf b = BUF_INIT;
+	char sha[HASH_HEX];
+
+	snprintf(to, sizeof to, "artefact/%s", mode);
+	int rc = file_read(x->image.box.path, 64u << 20, &b, e);
+	if (rc == 0) {
+		hash_hex(b.data, b.len, sha);
+		rc = strcmp(sha, x->image.box.sha256)
+			     ? err_set(e, EX_BADINPUT, "'%s' is not what the box made", x->image.box.path)
+			     : stage_side(t->s, to, b.data, b.len, e);
+	}
+	buf_free(&b);
+	return rc;
+}
+
+static int make_dirs(struct tune *t, struct err *e)
+{
+	char path[TRIAL_PATH];
+
+	trial_path(path, t->s->id, "candidate");
+	if (dir_make(path, e) < 0)
+		return -1;
+	trial_path(path, t->s->id, "artefact");
+	return dir_make(path, e);
+}
+
+/* x NULL or the proposed configuration: everything as it was, byte for byte. */
+static int finish(struct tune *t, struct entry *x, struct err *e)
+{
+	if (make_dirs(t, e) < 0 ||
+	    stage_side(t->s, "candidate/kernel.cu", buf_str(&t->kernel), t->kernel.len, e) < 0)
+		return -1;
+	if (!x || x == &t->entry[t->own])
+		return stage_side(t->s, "candidate/plan.json", buf_str(&t->plan_text), t->plan_text.len,
+				  e) < 0 || copy_artefacts(t, e) < 0 ? -1 : 0;
+	if (stage_side(t->s, "candidate/plan.json", buf_str(&x->plan), x->plan.len, e) < 0)
+		return -1;
+	if (t->sim)
+		return copy_artefacts(t, e);
+	for (int i = 0; i < 2; i++)
+		if (image_build(&x->image, t->spec, BUILDS[i], NULL, NULL, e) < 0 ||
+		    (x->image.ok && copy_built(t, x, BUILDS[i], e) < 0))
+			return -1;
+	return 0;
+}
+
+/* ---- which configurations ---- */
+
+static int legal(struct tune *t, const struct plan_config *c)
+{
+	int ok = 0;
+
+	for (int i = 0; i < t->spec->npublic; i++) {
+		const struct axes *a = t->facts.class == DEVICE_CUDA ? &t->spec->public[i].gpu
+								     : &t->spec->public[i].emu;
+		if (plan_config_legal(t->plan, t->spec, a, &t->facts, c, &ok, NULL) < 0 || !ok)
+			return 0;
+	}
+	return 1;
+}
+
+static int known(const struct tune *t, const struct plan_config *c)
+{
+	for (int i = 0; i < t->n; i++)
+		if (plan_config_equal(&t->entry[i].config, c))
+			return 1;
+	return 0;
+}
+
+static int add(struct tune *t, const struct plan_config *c, struct err *e)
+{
+	struct entry *x = &t->entry[t->n];
+	struct plan *p;
+
+	if (plan_parse(buf_str(&t->plan_text), t->plan_text.len, "plan.json", &p, e) < 0)
+		return -1;
+	int rc = plan_config_set(p, c, e);
+	if (rc == 0) {
+		x->config = *c;
+		sweep_plan_text(p, &x->plan);
+		t->n++;
+	}
+	plan_free(p);
+	return rc;
+}
+
+/* The proposed one, then a walk through the space in an order of the run's SEED and this trial. */
+static int choose(struct tune *t, struct err *e)
+{
+	int64_t size, budget = run_int(&t->s->run, "tune", 8);
+	struct plan_config c;
+	struct rng r;
+	uint8_t seed[32];
+	char text[64];
+
+	if (budget > CONFIGS_MAX)
+		budget = CONFIGS_MAX;
+	t->entry = xcalloc((size_t)CONFIGS_MAX + 1, sizeof *t->entry);
+	plan_config_current(t->plan, &c);
+	if (legal(t, &c) && add(t, &c, e) < 0)
+		return -1;
+	t->own = t->n ? 0 : -1;
+	if (plan_space(t->plan, &size, e) < 0)
+		return 0; /* too large to number: the proposed one only */
+	snprintf(text, sizeof text, "tune:%lld:%s", (long long)t->s->run.seed, t->s->id);
+	hash_bytes(text, strlen(text), seed);
+	rng_open(&r, seed, "order");
+	int64_t looks = size <= 512 ? size : 512, start = (int64_t)rng_below(&r, (uint64_t)size);
+	for (int64_t i = 0; i < looks && t->n < budget; i++) {
+		/* A small space is walked whole from a random point, a large one is sampled. */
+		int64_t k = size <= 512 ? (start + i * (size > 2 && size % 7 ? 7 : 1)) % size
+					: (int64_t)rng_below(&r, (uint64_t)size);
+		plan_config_at(t->plan, k, &c);
+		if (!known(t, &c) && legal(t, &c) && add(t, &c, e) < 0) {
+			rng_close(&r);
+			return -1;
+		}
+	}
+	rng_close(&r);
+	return 0;
+}
+
+/* ---- trying them ---- */
+
+static void drop(struct entry *x, const char *word)
+{
+	snprintf(x->word, sizeof x->word, "%s", word);
+}
+
+static int build_all(struct tune *t, struct err *e)
+{
+	for (int i = 0; i < t->n; i++) {
+		struct entry *x = &t->entry[i];
+		if (image_text(&x->image, t->spec, &t->kernel, &x->plan, "plan.json", e) < 0)
+			return -1;
+		if (!t->sim && image_build(&x->image, t->spec, "emu-fast", NULL, NULL, e) < 0)
+			return -1;
+		x->built = t->sim || x->image.ok;
+		if (!x->built)
+			drop(x, x->image.box.code);
+	}
+	return 0;
+}
+
+static int cmp_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One workload on emu: the public reference, then five timings. */
+static int try_emu(struct tune *t, struct entry *x, int workload, double *median, struct err *e)
+{
+	struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
+			      .artefact_sha = x->image.box.sha256};
+	struct checker_open q = {.mode = CHECKER_PUBLIC, .index = (uint32_t)workload, .emu = 1};
+	struct proof_work w;
+	struct proof_out *o = xcalloc(1, sizeof *o);
+	double ns[TIMINGS];
+	int rc = proof_open(&t->proof, &a, &q, &w, e);
+
+	for (int i = -1; i < TIMINGS && rc == 0 && x->right; i++) {
+		struct checker_prep p = {.rep = (uint64_t)(i + 1), .set = (uint32_t)(i & 1),
+					 .perturb = i < 0, .poison = (uint32_t)(i + 1)};
+		rc = proof_rep(&w, &p, ARM_FORWARD, (uint64_t)(i + 7), o, e);
+		if (rc == 0 && !o->pass) {
+			x->right = 0;
+			drop(x, o->word);
+		}
+		if (i >= 0)
+			ns[i] = (double)o->elapsed_ns;
+	}
+	if (rc == 0 && x->right) {
+		qsort(ns, TIMINGS, sizeof *ns, cmp_double);
+		*median = ns[TIMINGS / 2];
+	}
+	proof_close(&w);
+	free(o);
+	return rc;
+}
+
+static int try_sim(struct tune *t, struct entry *x, int workload, double *median, struct err *e)
+{
+	char key[HASH_HEX + 32], plan_sha[HASH_HEX], sha[HASH_HEX];
+	struct arm *arm;
+	struct arm_result r;
+	struct arm_run_opts q = {0};
+
+	hash_hex(buf_str(&x->plan), x->plan.len, plan_sha);
+	trial_candidate_sha(x->image.source_sha, plan_sha, sha);
+	snprintf(key, sizeof key, "%lld:%s", (long long)t->s->run.seed, sha);
+	struct arm_opts o = {.device = "sim", .spec = t->spec, .plan = x->image.plan,
+			     .axes = &t->spec->public[workload].emu, .sim_key = key};
+	if (arm_open(&arm, &o, e) < 0)
+		return -1;
+	int rc = arm_run(arm, &q, &r, e);
+	*median = (double)r.elapsed_ns;
+	arm_close(arm);
+	return rc;
+}
+
+static int try_all(struct tune *t, struct err *e)
+{
+	for (int i = 0; i < t->n; i++) {
+		struct entry *x = &t->entry[i];
+		double sum = 0, weight = 0;
+		x->right = x->built;
+		for (int k = 0; k < t->spec->npublic && x->right; k++) {
+			double ns = 1, w = t->spec->public[k].weight;
+			if ((t->sim ? try_sim : try_emu)(t, x, k, &ns, e) < 0)
+				return -1;
+			sum += w * log(ns > 0 ? ns : 1);
+			weight += w;
+		}
+		x->score = sum / weight;
+	}
+	return 0;
+}
+
+/* Sanitizers at tiny shapes and a short judge, as the later steps would. */
+static int examine(struct tune *t, struct entry *x, struct err *e)
+{
+	struct proof_report *r = xcalloc(1, sizeof *r);
+	struct proof_out *o = xcalloc(1, sizeof *o);
+	int rc = image_build(&x->image, t->spec, "emu-sanitize", NULL, NULL, e);
+	int pass = rc == 0 && x->image.ok;
+
+	for (int i = 0; i < t->spec->ntiny && rc == 0 && pass; i++) {
+		struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
+				      .artefact_sha = x->image.box.sha256, .sanitize = 1};
+		struct checker_open q = {.mode = CHECKER_TINY, .index = (uint32_t)i, .emu = 1};
+		struct checker_prep p = {.rep = 1000 + (uint64_t)i, .perturb = 1};
+		struct proof_work w;
+		rc = proof_open(&t->proof, &a, &q, &w, e);
+		if (rc == 0)
+			rc = proof_rep(&w, &p, ARM_SHUFFLED, 5, o, e);
+		pass = rc == 0 && o->pass;
+		if (rc == 0 && !pass)
+			drop(x, o->word);
+		proof_close(&w);
+	}
+	if (rc == 0 && pass)
+		rc = image_build(&x->image, t->spec, "emu-fast", NULL, NULL, e);
+	if (rc == 0 && pass) {
+		struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
+				      .artefact_sha = x->image.box.sha256};
+		rc = proof_judge(&t->proof, &a, &PROOF_TUNE_EMU, r, e);
+		pass = rc == 0 && r->pass;
+		if (rc == 0 && !pass)
+			drop(x, r->word);
+	}
+	free(r);
+	free(o);
+	return rc < 0 ? -1 : pass;
+}
+
+static struct entry *best_left(struct tune *t)
+{
+	struct entry *best = NULL;
+
+	for (int i = 0; i < t->n; i++) {
+		struct entry *x = &t->entry[i];
+		if (x->right && (!best || x->score < best->score))
+			best = x;
+	}
+	return best;
+}
+
+/* ---- the stage ---- */
+
+static void record(struct tune *t, const struct entry *chosen)
+{
+	struct jsonw *w = &t->s->v.data;
+
+	jw_arr(w, "configurations");
+	for (int i = 0; i < t->n; i++) {
+		const struct entry *x = &t->entry[i];
+		jw_obj(w, NULL);
+		jw_obj(w, "values");
+		for (int k = 0; k < t->plan->ntunables; k++)
+			jw_int(w, t->plan->tunable[k].name, x->config.v[k]);
+		jw_end(w);
+		jw_bool(w, "proposed", i == t->own);
+		jw_bool(w, "chosen", x == chosen);
+		jw_str(w, "dropped", x->word[0] ? x->word : NULL);
+		if (x->score > 0)
+			jw_num(w, "geomean_ns", exp(x->score));
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static int reject(struct tune *t, const char *code, const char *text, struct err *e)
+{
+	record(t, NULL);
+	verdict_set(&t->s->v, V_REJECT, code, "%s", text);
+	return finish(t, NULL, e);
+}
+
+static int search(struct tune *t, struct err *e)
+{
+	struct lane lane = LANE_INIT;
+	int built = 0;
+
+	if (choose(t, e) < 0)
+		return -1;
+	if (t->n == 0)
+		return reject(t, "tune.none_legal", "no configuration satisfies the constraints", e);
+	if (lane_share(&lane, t->s->trial.device, e) < 0 || build_all(t, e) < 0)
+		return -1;
+	lane_drop(&lane);
+	for (int i = 0; i < t->n; i++)
+		built += t->entry[i].built;
+	if (!built)
+		return reject(t, "tune.compile", "no configuration compiles", e);
+	if (lane_exclusive(&lane, t->s->trial.device, e) < 0 || try_all(t, e) < 0)
+		return -1;
+	lane_drop(&lane);
+	struct entry *x = best_left(t);
+	struct lane shared = LANE_INIT; /* dropped at the latest when this process ends */
+	if (!x)
+		return reject(t, "tune.none_correct", "no configuration gives correct outputs", e);
+	if (lane_share(&shared, t->s->trial.device, e) < 0)
+		return -1;
+	for (int i = 0; i < FORWARD && x; i++) {
+		int ok = t->sim ? 1 : examine(t, x, e);
+		if (ok < 0)
+			return -1;
+		if (ok) {
+			record(t, x);
+			lane_write(&lane, &t->s->v.data, "lane");
+			verdict_set(&t->s->v, V_PASS, "ok", "best of %d configurations", t->n);
+			return finish(t, x, e);
+		}
+		x->right = 0;
+		x = best_left(t);
+	}
+	return reject(t, "tune.refused", "the best configurations do not pass the judge", e);
+}
+
+static int not_needed(struct tune *t, const char *code, const char *text, struct err *e)
+{
+	verdict_set(&t->s->v, V_NA, code, "%s", text);
+	return finish(t, NULL, e);
+}
+
+static int work(struct stage *s, struct err *e)
+{
+	struct tune *t = &tune;
+	char dir[TRIAL_PATH], run[TRIAL_PATH];
+
+	t->s = s;
+	t->own = -1;
+	t->sim = !strcmp(s->trial.device, "sim");
+	run_path(dir, s->trial.run, "spec");
+	if (spec_load(dir, &t->spec, e) < 0 || stage_candidate(s, &t->kernel, &t->plan_text, e) < 0 ||
+	    plan_parse(buf_str(&t->plan_text), t->plan_text.len, "plan.json", &t->plan, e) < 0 ||
+	    facts_find(s->trial.device, &t->facts, e) < 0)
+		return -1;
+	const char *kind = s->v.proposer ? json_get_str(s->v.proposer, "kind", "") : "";
+	if (!strcmp(kind, "sweep"))
+		return not_needed(t, "tune.sweep", "a sweep proposal is one configuration already", e);
+	if (t->plan->ntunables == 0)
+		return not_needed(t, "tune.no_tunables", "the plan has no tunables", e);
+	run_path(run, s->trial.run, "");
+	struct checker_opts o = {.device = "emu", .run_dir = run, .trial = s->id, .stage = "tune"};
+	if (!t->sim && checker_start(&t->checker, &o, e) < 0)
+		return -1;
+	t->proof = (struct proof){.checker = t->checker, .spec = t->spec, .device = "emu"};
+	int rc = search(t, e);
+	proof_isolation(&t->proof, &s->v);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct stage_about about = {.stage = "tune", .help = HELP, .work = work};
+	int rc = stage_main(argc, argv, &about);
+
+	checker_stop(tune.checker);
+	for (int i = 0; i < tune.n; i++) {
+		buf_free(&tune.entry[i].plan);
+		image_free(&tune.entry[i].image);
+	}
+	free(tune.entry);
+	buf_free(&tune.kernel);
+	buf_free(&tune.plan_text);
+	plan_free(tune.plan);
+	spec_free(tune.spec);
+	return rc;
+}
