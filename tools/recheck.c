@@ -33,20 +33,17 @@ struct sample {
 };
 
 struct plan {
-	const cJSON *json;
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
 	double trim, se_target, slack, solo_z, weight[MAXW];
 	int kmin, kmax, nw, bmin, bmax, quads, ring, voids, solo, anchor, confirm_n;
-	const char *name[MAXW];
 };
 
 static int bad, checks;
 static struct sample *all;
 static size_t count;
 
-static void expect(int ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void expect(int ok, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void expect(int ok, const char *fmt, ...)
 {
 	checks++;
 	if (ok)
@@ -85,7 +82,7 @@ static uint64_t little(const unsigned char *p, int n)
 
 static void load_raw(const struct buf *f)
 {
-	const unsigned char *p = (const unsigned char *)f->data;
+	const unsigned char *p = (const unsigned char *)buf_str(f);
 	if (f->len < 32 || memcmp(p, "TSRAW1\n", 8) != 0 || little(p + 8, 4) != 32 ||
 	    little(p + 12, 4) != 32 || f->len != 32 + 32 * little(p + 16, 8))
 		die(EX_BADINPUT, "the raw file is not a whole TSRAW1 file");
@@ -137,6 +134,14 @@ static double middle(const double *x, int n)
 	return (y[(n - 1) / 2] + y[n / 2]) / 2;
 }
 
+static double median_error(const double *x, int n)
+{
+	double y[4 * MAXB], m = middle(x, n);
+	for (int i = 0; i < n; i++)
+		y[i] = fabs(x[i] - m);
+	return 1.2533 * 1.4826 * middle(y, n) / (m * sqrt(n));
+}
+
 static double trimmed(const double *x, int n, double trim, double *se)
 {
 	double y[MAXB];
@@ -177,11 +182,9 @@ static double t_value(double p, int nu)
 static double bayes(double t, int k, double g)
 {
 	double wide = sqrt(1 + k * g), nu = k - 1;
-	if (isinf(t))
-		return pow(1 + k * g, nu / 2);
 	double null = pow(1 + t * t / nu, -(nu + 1) / 2);
 	double mix = pow(1 + t * t / (nu * wide * wide), -(nu + 1) / 2) / wide;
-	return mix / null;
+	return isinf(t) ? pow(1 + k * g, nu / 2) : mix / null;
 }
 
 static uint64_t draw(const char *seed, const char *what, int a, int b, int c, int d)
@@ -214,14 +217,6 @@ static void check_draws(const struct plan *p, const struct sample *s)
 	unsigned want = ((i == 0 || i == 3) == (bit == 0)) ? a : 1;
 	expect(s->arm == want, "session %u: an arm was not the drawn one", s->session);
 	expect(s->drop == 0, "session %u: a sample is dropped; no reason exists", s->session);
-}
-
-static double median_error(const double *x, int n)
-{
-	double y[4 * MAXB], m = middle(x, n);
-	for (int i = 0; i < n; i++)
-		y[i] = fabs(x[i] - m);
-	return 1.2533 * 1.4826 * middle(y, n) / (m * sqrt(n));
 }
 
 static void one_workload(const struct plan *p, int session, int w, const cJSON *j, struct result *r)
@@ -276,7 +271,7 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 static void one_session(const struct plan *p, int session, const cJSON *j, struct result *r)
 {
 	double weights = 0;
-	memset(r, 0, sizeof *r);
+	*r = (struct result){0};
 	const cJSON *ws = json_get(j, "workloads");
 	for (size_t i = 0; i < count; i++)
 		if ((int)all[i].session == session && all[i].check == 2)
@@ -303,9 +298,7 @@ static int look(const struct plan *p, const double *theta, int k, const cJSON *j
 		t = s > 0 ? sqrt(k) * (m - delta) / s : m > delta ? HUGE_VAL : m < delta ? -HUGE_VAL : 0;
 		bf = bayes(t, k, p->g);
 	}
-	expect_num(j, "mean", m, "look");
-	expect_num(j, "s", s, "look");
-	expect_num(j, "t", t, "look");
+	expect_num(j, "mean", m, "look"), expect_num(j, "s", s, "look"), expect_num(j, "t", t, "look");
 	const cJSON *b = json_get(j, "bf");
 	expect(b && fabs(b->valuedouble / bf - 1) < 1e-6, "look %d: bf recomputed %.9g", k, bf);
 	if (k >= p->kmin && t > 0 && bf >= 1 / (2 * p->alpha))
@@ -334,19 +327,18 @@ static const char *confirmed(const struct plan *p, const double *theta, double w
 {
 	if (average(theta, 0, k) < p->confirm_floor)
 		return "reject";
+	int hurt = 0;
 	for (int i = 0; i < p->nw; i++)
-		if (average(w[i], 0, k) < log(1 + p->guard))
-			return "reject";
-	return "pass";
+		hurt |= average(w[i], 0, k) < log(1 + p->guard);
+	return hurt ? "reject" : "pass";
 }
 
 static void estimate(const cJSON *c, const char *key, const double *x, int k)
 {
 	const cJSON *o = json_get(c, key);
-	double m = average(x, 0, k), h = k > 1 ? t_value(0.975, k - 1) * spread(x, k) / sqrt(k) : NAN;
+	const double m = average(x, 0, k), h = k > 1 ? t_value(0.975, k - 1) * spread(x, k) / sqrt(k) : NAN;
 	expect_num(o, "ratio", exp(m), key);
-	expect_num(o, "lo95", exp(m - h), key);
-	expect_num(o, "hi95", exp(m + h), key);
+	expect_num(o, "lo95", exp(m - h), key), expect_num(o, "hi95", exp(m + h), key);
 }
 
 static const char *contest(const struct plan *p, const cJSON *c, int fixed)
@@ -354,19 +346,16 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS];
 	int k = 0, voids = 0, n = 0;
 	const char *verdict = NULL;
-	int64_t first = 0;
-	json_int(c, "first_session", &first, "contest", NULL);
+	int first = (int)json_get_num(c, "first_session", 0);
 	const cJSON *list = json_get(c, "sessions"), *looks = json_get(c, "looks"), *s;
 	cJSON_ArrayForEach(s, list) {
 		struct result r;
 		if (n >= MAXS)
 			die(EX_BADINPUT, "too many sessions");
 		expect(!verdict, "sampling went on after the decision");
-		one_session(p, (int)first + n++, s, &r);
-		if (r.broken)
-			verdict = "reject";
+		one_session(p, first + n++, s, &r);
 		if (r.broken || (r.apart && ++voids >= p->voids))
-			verdict = verdict ? verdict : "invalid";
+			verdict = r.broken ? "reject" : "invalid";
 		if (r.broken || r.apart)
 			continue;
 		theta[k] = r.theta;
@@ -409,7 +398,6 @@ static void load_plan(const cJSON *j, struct plan *p)
 	struct err e;
 	const cJSON *c = json_obj(j, "class", "prereg", &e), *list = json_arr(j, "workloads", "prereg", &e), *i;
 	memset(p, 0, sizeof *p);
-	p->json = j;
 	p->seed = json_str(j, "order_seed", "prereg", &e);
 	if (!c || !list || !p->seed)
 		die_err(&e);
@@ -427,8 +415,7 @@ static void load_plan(const cJSON *j, struct plan *p)
 	cJSON_ArrayForEach(i, list) {
 		if (p->nw == MAXW || p->ring < 1 || p->bmax > MAXB)
 			die(EX_BADINPUT, "the plan is out of range");
-		p->weight[p->nw] = number(i, "weight");
-		p->name[p->nw++] = json_get_str(i, "name", "?");
+		p->weight[p->nw++] = number(i, "weight");
 	}
 }
 
@@ -436,8 +423,7 @@ static void read_side(const char *verdict, const cJSON *outputs, const char *fil
 {
 	struct err e;
 	const char *slash = strrchr(verdict, '/');
-	char *path = xasprintf("%.*s%s", slash ? (int)(slash + 1 - verdict) : 0, verdict, file);
-	char hex[HASH_HEX];
+	char *path = xasprintf("%.*s%s", slash ? (int)(slash + 1 - verdict) : 0, verdict, file), hex[HASH_HEX];
 	if (file_read(path, 1u << 30, out, &e) != 0)
 		die_err(&e);
 	hash_hex(buf_str(out), out->len, hex);
@@ -478,27 +464,24 @@ static void recheck(const char *path)
 		return;
 	}
 	int confirm = strcmp(json_get_str(v, "stage", ""), "confirm") == 0, before = bad;
-	const char *verdict = NULL;
-	static const char *const part[] = {"decide", "confirm"};
+	const char *verdict = NULL, *const part[] = {"decide", "confirm"};
 	read_side(path, outputs, json_get_str(r, "file", "?"), &raw);
 	check_prereg(path, outputs, prereg, confirm);
 	load_raw(&raw);
 	checks = 0;
 	for (int i = 0; i < 2; i++) {
 		const cJSON *c = json_get(data, part[i]), *j = json_get(prereg, part[i]);
-		struct plan p;
-		if (!c || !j)
-			continue;
-		load_plan(j, &p);
-		verdict = contest(&p, c, i == 1);
+		static struct plan p;
+		if (c && j) {
+			load_plan(j, &p);
+			verdict = contest(&p, c, i == 1);
+		}
 	}
-	/* A dead or late arm leaves no figure to recompute. */
-	if (verdict)
-		expect(strcmp(verdict, said) == 0, "verdict is %s, recomputed %s", said, verdict);
-	else
-		expect(strcmp(said, "pass") != 0, "verdict is pass without a decision");
-	printf("%s: %s, %zu samples, %d checks, %s\n", path, said, count, checks,
-	       bad == before ? "agrees" : "DIFFERS");
+	/* A dead or late arm leaves no figure to recompute; it can only have lost. */
+	expect(verdict ? strcmp(verdict, said) == 0 : strcmp(said, "pass") != 0,
+	       "verdict is %s, recomputed %s", said, verdict ? verdict : "none");
+	const char *word = bad == before ? "agrees" : "DIFFERS";
+	printf("%s: %s, %zu samples, %d checks, %s\n", path, said, count, checks, word);
 	free(all);
 	buf_free(&raw);
 	cJSON_Delete(v);
@@ -507,10 +490,8 @@ static void recheck(const char *path)
 int main(int argc, char **argv)
 {
 	prog_name(argv[0]);
-	if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-		fputs(HELP, stdout);
-		return 0;
-	}
+	if (argc == 2 && strcmp(argv[1], "-h") == 0)
+		return fputs(HELP, stdout) < 0;
 	if (argc < 2)
 		die(EX_BADUSE, "wants bench.json or confirm.json files; -h for help");
 	for (int i = 1; i < argc; i++)

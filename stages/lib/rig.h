@@ -65,6 +65,7 @@ struct rig {
 	struct arm *live[RAW_ARMS];
 	int64_t late[RAW_ARMS], timed[RAW_ARMS]; /* ns of this session's workload */
 	char isolation[192];
+	char refused[256];           /* the candidate cannot be launched at this size */
 
 	/* sim */
 	struct sim_place {

@@ -110,8 +110,14 @@ static int workspaces(struct rig *r, const struct axes *axes, struct checker_ope
 		struct launches l;
 		if (!r->arm[i].present)
 			continue;
-		if (plan_resolve(r->arm[i].plan, r->spec, axes, &facts, 0, &l, e) != 0)
-			return -1;
+		if (plan_resolve(r->arm[i].plan, r->spec, axes, &facts, 0, &l, e) != 0) {
+			/* A candidate may be unable to run at a secret size: its fault, told when
+			 * it is to start. */
+			if (i != RAW_CANDIDATE || e->code != EX_BADINPUT)
+				return -1;
+			snprintf(r->refused, sizeof r->refused, "%.200s", e->text);
+			continue;
+		}
 		for (int j = 0; j < l.nworkspaces && j < CHECKER_WS; j++) {
 			uint64_t bytes = (uint64_t)l.workspace[j].bytes;
 			o->ws[j] = bytes > o->ws[j] ? bytes : o->ws[j];
@@ -133,6 +139,7 @@ static int open_workload(void *ctx, int session, int workload, struct err *e)
 		r->flush = xmalloc(r->flush_bytes);
 		memset(r->flush, 1, r->flush_bytes); /* pages of its own, not the zero page */
 	}
+	r->refused[0] = '\0';
 	memset(r->late, 0, sizeof r->late);
 	memset(r->timed, 0, sizeof r->timed);
 	if (workspaces(r, &w->axes, &o, e) != 0)
@@ -158,7 +165,11 @@ static int start(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char t
 			     .spec = r->spec, .plan = a->plan, .axes = &r->work.axes,
 			     .layout = &r->work.layout, .in_fd = r->work.in_fd,
 			     .rw_fd = r->work.rw_fd};
-	(void)outcome, (void)text;
+	if (arm == RAW_CANDIDATE && r->refused[0]) {
+		*outcome = SHOT_FAULT;
+		memcpy(text, r->refused, sizeof r->refused);
+		return 0;
+	}
 	o.timeout_ns = r->spec->limits.run_s * 1000000000;
 	stop(r, arm, e);
 	if (arm_open(&r->live[arm], &o, e) != 0)

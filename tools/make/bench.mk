@@ -1,0 +1,20 @@
+# bench.mk - long measurements of the tool itself; none is part of `make test`.
+
+BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
+
+$(BENCH_PROGRAMS): $(B)/bench/%: tests/bench/%.c $(LIB) $(B)/ok/flags | $(B)/bench
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+
+$(B)/bench:
+	@mkdir -p $@
+
+.PHONY: bench-rule bench-loop bench-lane
+bench-rule: $(B)/bench/rule ## false promotions and power of the decision rule, simulated
+	$(Q)$< $(or $(TRIALS),3000) $(or $(PAIRS),256)
+
+bench-loop: all $(B)/bench/loop ## what a trial costs at trial 1, 1000 and 5000
+	$(Q)BUILD=$(B) tests/bench/loop.sh $(MOST)
+
+bench-lane: all ## how busy the timing lane is kept by slow proposals
+	$(Q)BUILD=$(B) tests/bench/lane.sh
