@@ -1,0 +1,300 @@
+/*
+ * prompt.c - see prompt.h: templates, fences, and fitting the whole under a limit.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "prompt.h"
+
+#include "file.h"
+#include "json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
+
+enum part {
+	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
+	P_RESEARCH, P_REPAIR, P_FROM, P_SOURCE_BYTES, P_COUNT
+};
+
+static const char *const PART[P_COUNT] = {
+	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
+	"research", "repair", "from", "source_bytes",
+};
+
+int64_t prompt_estimate(size_t bytes)
+{
+	return (int64_t)(bytes / 3 + 16);
+}
+
+/* ---- templates ---- */
+
+static int read_template(struct proposal *p, const char *name, struct buf *out, struct err *e)
+{
+	char path[160];
+	struct proposal_template *t;
+
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") != strlen(name) || name[0] == '.')
+		return err_set(e, EX_BADINPUT, "'%.60s' is no name of a template", name);
+	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
+	if (file_read(path, MAX_TEMPLATE, out, e))
+		return -1;
+	for (int i = 0; i < p->ntemplates; i++)
+		if (!strcmp(p->tmpl[i].name, name))
+			return 0;
+	if (p->ntemplates == PROPOSAL_PROMPTS)
+		return err_set(e, EX_BADINPUT, "%s: more than %d templates", path, PROPOSAL_PROMPTS);
+	t = &p->tmpl[p->ntemplates++];
+	snprintf(t->name, sizeof t->name, "%.63s", name);
+	hash_hex(buf_str(out), out->len, t->sha);
+	return 0;
+}
+
+struct expansion {
+	struct proposal *p;
+	const struct prompt_value *v;
+	size_t n;
+	struct buf *out;
+};
+
+static int expand_text(struct expansion *x, const char *file, const struct buf *t, int depth, struct err *e);
+
+static int expand_tag(struct expansion *x, const char *file, const char *tag, size_t len, int depth,
+		      struct err *e)
+{
+	char name[64];
+	struct buf t = BUF_INIT;
+	int rc;
+
+	if (len >= sizeof name)
+		return err_set(e, EX_BADINPUT, "%s/%s: a tag is too long", PROMPT_DIR, file);
+	memcpy(name, tag, len);
+	name[len] = '\0';
+	if (name[0] == '>') {
+		if (depth == MAX_DEPTH)
+			return err_set(e, EX_BADINPUT, "%s/%s: templates nested too deep", PROMPT_DIR, file);
+		rc = read_template(x->p, name + 1, &t, e) || expand_text(x, name + 1, &t, depth + 1, e);
+		buf_free(&t);
+		return rc ? -1 : 0;
+	}
+	for (size_t i = 0; i < x->n; i++)
+		if (!strcmp(x->v[i].name, name)) {
+			buf_add(x->out, buf_str(&x->v[i].text), x->v[i].text.len);
+			return 0;
+		}
+	return err_set(e, EX_BADINPUT, "%s/%s: unknown tag '{{%s}}'", PROMPT_DIR, file, name);
+}
+
+/* One line of a template. Alone on its line, a tag brings its own line ends or nothing. */
+static int expand_line(struct expansion *x, const char *file, const char *s, size_t len, int depth,
+		       struct err *e)
+{
+	size_t i = 0, before = x->out->len;
+	int alone = len > 4 && !memcmp(s, "{{", 2) && !memcmp(s + len - 2, "}}", 2) &&
+		    memmem(s, len, "}}", 2) == s + len - 2;
+
+	while (i < len) {
+		const char *open = memmem(s + i, len - i, "{{", 2), *end;
+		size_t k = open ? (size_t)(open - s) : len;
+		buf_add(x->out, s + i, k - i);
+		if (!open)
+			break;
+		end = memmem(open, len - k, "}}", 2);
+		if (!end)
+			return err_set(e, EX_BADINPUT, "%s/%s: '{{' without '}}'", PROMPT_DIR, file);
+		if (expand_tag(x, file, open + 2, (size_t)(end - open) - 2, depth, e))
+			return -1;
+		i = (size_t)(end - s) + 2;
+	}
+	if (!alone || (x->out->len > before && x->out->data[x->out->len - 1] != '\n'))
+		buf_addc(x->out, '\n');
+	return 0;
+}
+
+static int expand_text(struct expansion *x, const char *file, const struct buf *t, int depth, struct err *e)
+{
+	size_t at = 0;
+
+	while (at < t->len) {
+		const char *nl = memchr(t->data + at, '\n', t->len - at);
+		size_t n = nl ? (size_t)(nl - (t->data + at)) : t->len - at;
+		if (expand_line(x, file, t->data + at, n, depth, e))
+			return -1;
+		at += n + 1;
+	}
+	return 0;
+}
+
+int prompt_expand(struct proposal *p, const char *name, const struct prompt_value *v, size_t n,
+		  struct buf *out, struct err *e)
+{
+	struct expansion x = {p, v, n, out};
+	struct buf t = BUF_INIT;
+	int rc = read_template(p, name, &t, e) || expand_text(&x, name, &t, 0, e);
+
+	buf_free(&t);
+	return rc ? -1 : 0;
+}
+
+void prompt_fence(struct buf *out, const char *label, const char *text, size_t len, const char *salt)
+{
+	char nonce[HASH_HEX];
+	struct buf b = BUF_INIT;
+
+	/* The text would have to contain its own hash, salted with what its author cannot know. */
+	buf_addf(&b, "%s\n%s\n", salt, label);
+	buf_add(&b, text, len);
+	hash_hex(b.data, b.len, nonce);
+	nonce[16] = '\0';
+	buf_free(&b);
+	buf_addf(out, "BEGIN %s %s\n", label, nonce);
+	buf_add(out, text, len);
+	if (len && text[len - 1] != '\n')
+		buf_addc(out, '\n');
+	buf_addf(out, "END %s %s\n", label, nonce);
+}
+
+void prompt_identity(const struct stage *s, const struct proposal *p, const char *whom, char out[HASH_HEX])
+{
+	struct buf b = BUF_INIT;
+
+	buf_addf(&b, "call\n%s\n%s\n%d\n%s\n%s\n%s\n", s->run.name, s->id, s->attempt, s->run.key_sha256,
+		 p->parent.candidate, whom ? whom : "");
+	hash_hex(b.data, b.len, out);
+	buf_free(&b);
+}
+
+/* ---- the whole ---- */
+
+/* Parts that a level of shedding leaves out. */
+static int dropped(enum part part, int level)
+{
+	switch (part) {
+	case P_RESEARCH:
+		return level >= 1;
+	case P_DIGEST:
+		return level >= 2;
+	case P_PLAYBOOK:
+		return level >= 6;
+	case P_REFERENCE:
+		return level >= 7;
+	default:
+		return 0;
+	}
+}
+
+static int recent_kept(int level)
+{
+	return level < 3 ? 15 : level == 3 ? 8 : level == 4 ? 3 : 0;
+}
+
+enum { LAST_LEVEL = 7 };
+
+static int template_part(struct proposal *p, const char *name, struct buf *out, struct err *e)
+{
+	char path[160];
+
+	/* Places for playbook, research and repair: a file that is not there is empty. */
+	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
+	return file_exists(path) ? prompt_expand(p, name, NULL, 0, out, e) : 0;
+}
+
+static int reference(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
+{
+	struct buf t = BUF_INIT;
+	int rc = 0;
+
+	if (p->spec->reference_source)
+		rc = stage_spec(s, NULL, p->spec->reference_source, 1 << 20, &t, e);
+	if (!rc && t.len && t.len <= 32768)
+		buf_addf(out, "```cuda\n%s```\n", buf_str(&t));
+	buf_free(&t);
+	return rc;
+}
+
+static int fill(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, struct err *e)
+{
+	for (int i = 0; i < P_COUNT; i++)
+		v[i] = (struct prompt_value){.name = PART[i]};
+	if (prompt_spec(s, &v[P_SPEC].text, e) || reference(s, p, &v[P_REFERENCE].text, e) ||
+	    prompt_champion(s, p, salt, &v[P_CHAMPION].text, e) ||
+	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
+	    template_part(p, "playbook.md", &v[P_PLAYBOOK].text, e) ||
+	    template_part(p, "research.md", &v[P_RESEARCH].text, e) ||
+	    template_part(p, "repair.md", &v[P_REPAIR].text, e))
+		return -1;
+	prompt_device(s, &v[P_DEVICE].text);
+	buf_adds(&v[P_FROM].text, p->parent.from);
+	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
+	return 0;
+}
+
+static int build(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, int level,
+		 struct prompt *q, struct err *e)
+{
+	struct buf kept[P_COUNT];
+	int rc;
+
+	buf_clear(&v[P_RECENT].text);
+	if (prompt_recent(s, salt, recent_kept(level), &v[P_RECENT].text, e))
+		return -1;
+	for (int i = 0; i < P_COUNT; i++) {
+		kept[i] = v[i].text;
+		if (dropped((enum part)i, level))
+			v[i].text = (struct buf)BUF_INIT;
+	}
+	buf_clear(&q->system);
+	buf_clear(&q->user);
+	rc = prompt_expand(p, "system.md", v, P_COUNT, &q->system, e) ||
+	     prompt_expand(p, "proposal.md", v, P_COUNT, &q->user, e);
+	for (int i = 0; i < P_COUNT; i++)
+		v[i].text = kept[i];
+	q->tokens = prompt_estimate(q->system.len + q->user.len);
+	q->shed = level;
+	return rc ? -1 : 0;
+}
+
+static int store(struct stage *s, struct proposal *p, const struct prompt *q, struct err *e)
+{
+	struct buf all = BUF_INIT;
+	char file[32];
+	int rc;
+
+	buf_addf(&all, "%s\n---\n\n%s", buf_str(&q->system), buf_str(&q->user));
+	hash_hex(all.data, all.len, p->prompt_sha);
+	snprintf(file, sizeof file, "a%d/prompt.md", s->attempt);
+	rc = dir_make(s->dir, e) || stage_side(s, file, all.data, all.len, e);
+	buf_free(&all);
+	return rc ? -1 : 0;
+}
+
+int prompt_make(struct stage *s, struct proposal *p, int64_t max_tokens, struct prompt *q, struct err *e)
+{
+	struct prompt_value v[P_COUNT];
+	char salt[200];
+	int rc;
+
+	snprintf(salt, sizeof salt, "%s %s %s", s->run.key_sha256, s->run.name, s->id);
+	rc = fill(s, p, salt, v, e);
+	for (int level = 0; !rc && level <= LAST_LEVEL; level++) {
+		rc = build(s, p, salt, v, level, q, e);
+		if (q->tokens <= max_tokens)
+			break;
+	}
+	if (!rc && q->tokens > max_tokens)
+		rc = err_set(e, EX_NOENV, "the prompt needs about %lld tokens, max_prompt_tokens is %lld",
+			     (long long)q->tokens, (long long)max_tokens);
+	if (!rc)
+		rc = store(s, p, q, e);
+	for (int i = 0; i < P_COUNT; i++)
+		buf_free(&v[i].text);
+	return rc;
+}
+
+void prompt_free(struct prompt *q)
+{
+	buf_free(&q->system);
+	buf_free(&q->user);
+}

@@ -1,0 +1,274 @@
+/*
+ * prompt_facts.c - the parts of a prompt that come from the spec and the record (prompt.h).
+ *
+ * Reads the pinned spec, the champion's bench verdict, and the promote verdicts of the trials that
+ * the `after` block lists. Never shows held-out workloads, keys, expected values.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "prompt.h"
+
+#include "facts.h"
+#include "json.h"
+#include "jsonw.h"
+#include "lexer.h"
+#include "reason.h"
+#include "sweep.h"
+#include "utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_KERNEL = 96 << 10, MAX_REASON = 600, MAX_RECENT = 15, MAX_CODES = 24 };
+
+static void code_block(struct buf *out, const char *lang, const char *text, size_t len)
+{
+	buf_addf(out, "```%s\n", lang);
+	buf_add(out, text, len);
+	if (len && text[len - 1] != '\n')
+		buf_addc(out, '\n');
+	buf_adds(out, "```\n");
+}
+
+/* spec.json without what the proposer must not know: the held-out ranges. */
+int prompt_spec(struct stage *s, struct buf *out, struct err *e)
+{
+	struct jsonw w = {.pretty = 1};
+	struct buf t = BUF_INIT;
+	cJSON *j = NULL, *wl;
+
+	if (stage_spec(s, NULL, "spec.json", 1 << 20, &t, e) ||
+	    !(j = json_parse(t.data, t.len, &JSON_OURS, "spec.json", e))) {
+		buf_free(&t);
+		return -1;
+	}
+	wl = json_get(j, "workloads");
+	if (wl) {
+		cJSON_DeleteItemFromObjectCaseSensitive(wl, "held_out");
+		cJSON_DeleteItemFromObjectCaseSensitive(wl, "tiny");
+	}
+	jw_item(&w, NULL, j);
+	code_block(out, "json", buf_str(&w.out), w.out.len);
+	jw_free(&w);
+	cJSON_Delete(j);
+	buf_free(&t);
+	return 0;
+}
+
+int prompt_champion(struct stage *s, const struct proposal *p, const char *salt, struct buf *out, struct err *e)
+{
+	struct buf src = BUF_INIT, plan = BUF_INIT;
+	struct plan *parsed = NULL;
+
+	(void)s;
+	/* Comments could talk to the reader of the next prompt; they go (threats.md J01, J02). */
+	lex_strip_comments(buf_str(&p->parent.kernel), p->parent.kernel.len, &src);
+	if (src.len > MAX_KERNEL) {
+		src.len = MAX_KERNEL;
+		buf_adds(&src, "\n(cut here)\n");
+	}
+	if (plan_parse(buf_str(&p->parent.plan), p->parent.plan.len, "plan.json of the parent", &parsed, e)) {
+		buf_free(&src);
+		return -1;
+	}
+	sweep_plan_text(parsed, &plan);
+	prompt_fence(out, "kernel.cu", buf_str(&src), src.len, salt);
+	buf_addc(out, '\n');
+	prompt_fence(out, "plan.json", plan.data, plan.len, salt);
+	plan_free(parsed);
+	buf_free(&plan);
+	buf_free(&src);
+	return 0;
+}
+
+/* Mean of a member over the sessions that count, of workload `name`; NAN when none has it. */
+static double over_sessions(const cJSON *sessions, const char *name, const char *key)
+{
+	const cJSON *one, *wl;
+	double sum = 0, v;
+	int n = 0;
+
+	cJSON_ArrayForEach(one, sessions) {
+		if (cJSON_IsTrue(json_get(one, "void")))
+			continue;
+		cJSON_ArrayForEach(wl, json_get(one, "workloads")) {
+			v = json_get_num(wl, key, NAN);
+			if (strcmp(json_get_str(wl, "name", ""), name) || isnan(v))
+				continue;
+			sum += v;
+			n++;
+		}
+	}
+	return n ? sum / n : NAN;
+}
+
+static void one_workload(const struct proposal *p, const struct spec_workload *k, const cJSON *sessions,
+			 int emu, struct buf *out)
+{
+	const struct axes *a = emu ? &k->emu : &k->gpu;
+	double ns = over_sessions(sessions, k->name, "candidate_mean");
+	double theta = over_sessions(sessions, k->name, "theta");
+	int64_t bytes, flops;
+
+	buf_addf(out, "- %s (", k->name);
+	for (int i = 0, n = 0; i < p->spec->naxes; i++)
+		if (!p->spec->axis[i].is_const)
+			buf_addf(out, "%s%s=%lld", n++ ? ", " : "", p->spec->axis[i].name, (long long)a->v[i]);
+	buf_adds(out, "): ");
+	if (isnan(ns) || ns <= 0) {
+		buf_adds(out, "not measured\n");
+		return;
+	}
+	buf_addf(out, "%.3f us", ns / 1000);
+	if (!spec_cost(p->spec, a, &bytes, &flops, NULL)) {
+		if (bytes > 0)
+			buf_addf(out, ", %.2f GB/s of necessary traffic", (double)bytes / ns);
+		if (flops > 0)
+			buf_addf(out, ", %.2f GFLOP/s", (double)flops / ns);
+	}
+	if (!isnan(theta))
+		buf_addf(out, ", %.3fx of the champion before it", exp(theta));
+	buf_addc(out, '\n');
+}
+
+/* Times of the champion as the trial that made it measured them. Public workloads only. */
+int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
+{
+	const cJSON *after, *sessions;
+	struct verdict_in in;
+	double best;
+
+	if (!*p->parent.trial) {
+		buf_addf(out, "This is the %s of the problem; no candidate has been kept yet.\n",
+			 p->parent.from);
+		return 0;
+	}
+	if (stage_after(s, &after, e) || verdict_read(p->parent.trial, STEP_BENCH, &in, e))
+		return -1;
+	best = json_get_num(after, "best_ratio", NAN);
+	buf_addf(out, "Champion: trial %s", p->parent.trial);
+	if (!isnan(best))
+		buf_addf(out, ", %.2fx of the baseline", best);
+	buf_addf(out, ". Times on device %s%s:\n", s->trial.device,
+		 s->v.emulated ? " (emulated on a CPU: no GPU speed)"
+		 : s->v.simulated ? " (simulated: no real speed)" : "");
+	sessions = json_get(json_get(in.data, "decide"), "sessions");
+	for (int i = 0; i < p->spec->npublic; i++)
+		one_workload(p, &p->spec->public[i], sessions, s->v.emulated || s->v.simulated, out);
+	verdict_in_free(&in);
+	return 0;
+}
+
+static void one_trial(const struct verdict_in *in, const char *id, struct buf *out)
+{
+	const cJSON *d = in->data;
+	const char *item = json_get_str(d, "item", NULL), *why = json_get_str(d, "hypothesis", NULL);
+	double ratio = json_get_num(d, "ratio", NAN);
+
+	buf_addf(out, "trial %s: %s", id, verdict_kind_name(in->kind));
+	if (in->kind != V_PASS)
+		buf_addf(out, " (%s)", in->code);
+	if (!isnan(ratio))
+		buf_addf(out, ", measured %.3fx of the champion", ratio);
+	buf_addc(out, '\n');
+	if (item) {
+		buf_adds(out, "  change: ");
+		utf8_line(out, item, strlen(item), 120);
+		buf_addc(out, '\n');
+	}
+	if (why) {
+		buf_adds(out, "  hypothesis: ");
+		utf8_line(out, why, strlen(why), 400);
+		buf_addc(out, '\n');
+	}
+	buf_adds(out, "  result: ");
+	utf8_line(out, in->message, strlen(in->message), MAX_REASON);
+	buf_addc(out, '\n');
+}
+
+int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, struct err *e)
+{
+	const cJSON *after, *id;
+	struct buf t = BUF_INIT;
+	int n = 0;
+
+	if (stage_after(s, &after, e))
+		return -1;
+	cJSON_ArrayForEach(id, json_get(after, "recent")) {
+		struct verdict_in in;
+		if (n++ == keep || n > MAX_RECENT)
+			break;
+		if (!cJSON_IsString(id) || !trial_id_ok(id->valuestring))
+			continue;
+		if (verdict_read(id->valuestring, STEP_PROMOTE, &in, e)) {
+			buf_free(&t);
+			return -1;
+		}
+		one_trial(&in, id->valuestring, &t);
+		verdict_in_free(&in);
+	}
+	if (t.len) /* items and diagnostics repeat candidates' words */
+		prompt_fence(out, "trials", t.data, t.len, salt);
+	buf_free(&t);
+	return 0;
+}
+
+struct tally {
+	const char *code;
+	int64_t n;
+};
+
+static int more_first(const void *a, const void *b)
+{
+	const struct tally *x = a, *y = b;
+
+	return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->code, y->code);
+}
+
+/* How all closed trials ended, by reason; the recent ones are told one by one elsewhere. */
+int prompt_digest(struct stage *s, struct buf *out, struct err *e)
+{
+	struct tally t[128];
+	const cJSON *after, *r;
+	int n = 0;
+
+	if (stage_after(s, &after, e))
+		return -1;
+	cJSON_ArrayForEach(r, json_get(after, "reasons")) {
+		int64_t v;
+		if (n == 128 || json_is_int(r, &v) || v <= 0 || !reason_find(r->string))
+			continue;
+		t[n++] = (struct tally){r->string, v};
+	}
+	if (!n)
+		return 0;
+	qsort(t, (size_t)n, sizeof *t, more_first);
+	buf_addf(out, "Of %lld trials so far:\n", (long long)json_get_num(after, "closed", 0));
+	for (int i = 0; i < n && i < MAX_CODES; i++)
+		buf_addf(out, "- %lld x %s: %s\n", (long long)t[i].n, t[i].code,
+			 strcmp(t[i].code, "ok") ? reason_text(t[i].code) : "kept as champion");
+	return 0;
+}
+
+void prompt_device(const struct stage *s, struct buf *out)
+{
+	struct facts f;
+
+	if (facts_find(s->trial.device, &f, NULL)) {
+		buf_addf(out, "Device: %s (its facts are known to expressions: sm_count, max_shared, ...).\n",
+			 s->trial.device);
+		return;
+	}
+	buf_addf(out, "Device: %s. %lld SMs, %lld threads and %lld bytes of shared memory a block at most, "
+		 "warps of %lld, %lld bytes of L2.\n", f.name, (long long)f.sm_count,
+		 (long long)f.max_threads, (long long)f.max_shared, (long long)f.warp_size,
+		 (long long)f.l2_bytes);
+	if (f.class == DEVICE_EMU)
+		buf_adds(out, "Kernels are compiled by the host's C++ compiler and run on a CPU, threads and all: "
+			 "no inline PTX, no tensor cores, no TMA. What counts here is less work, vectorisable "
+			 "inner loops, locality and few barriers.\n");
+	if (f.class == DEVICE_SIM)
+		buf_adds(out, "Times are synthetic: a function of the plan.\n");
+}

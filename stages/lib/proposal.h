@@ -1,0 +1,86 @@
+/*
+ * proposal.h - what every proposer produces, and what propose starts from.
+ *
+ * The parent is the source that a proposal changes: the champion of the state that the trial may
+ * know, else the spec's start/, else its baseline/. A proposal is whole files (a missing one is
+ * the parent's), what the model says of them, and who it was.
+ *
+ * Life cycle: zero it, parent_load, one proposer fills the rest or closes the trial with a
+ * verdict, proposal_write, proposal_free.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_PROPOSAL_H
+#define TS_PROPOSAL_H
+
+#include "buf.h"
+#include "chat.h"
+#include "err.h"
+#include "hash.h"
+#include "plan.h"
+#include "reply.h"
+#include "spec.h"
+#include "stage.h"
+
+#define PROPOSAL_SCHEMA "touchstone/proposal/1"
+#define PROPOSAL_PROMPTS 16
+
+struct parent {
+	char trial[TRIAL_ID];     /* "" : from the spec */
+	const char *from;         /* "champion", "start", "baseline" */
+	char candidate[HASH_HEX];
+	char kernel_sha[HASH_HEX], plan_sha[HASH_HEX];
+	struct buf kernel, plan;
+};
+
+struct proposal_template { /* a file that made the prompt */
+	char name[64];
+	char sha[HASH_HEX];
+};
+
+struct proposal {
+	struct spec *spec;
+	struct parent parent;
+	struct reply reply;       /* files and words */
+	const char *kind;         /* proposer: "openai", "sweep", ... */
+	char provider[65];        /* profile name, "" none */
+	char *model;              /* NULL none */
+	cJSON *params;            /* object or NULL */
+	struct chat_usage usage;  /* all -1 without a model */
+	double cost;              /* money; NAN unknown */
+	char prompt_sha[HASH_HEX]; /* "" without a prompt */
+	struct proposal_template tmpl[PROPOSAL_PROMPTS];
+	int ntemplates;
+	int same_ok;              /* a candidate equal to its parent is accepted */
+	int decided;              /* a proposer has set the verdict: nothing more to do */
+};
+
+/* Read the pinned spec and the parent of this trial, each file against its recorded hash. */
+int parent_load(struct stage *s, struct proposal *p, struct err *e);
+/* The source at the run's start, for sweep: the champion then, else start/, else baseline/. */
+int parent_at_start(struct stage *s, const struct spec *spec, struct parent *out, struct err *e);
+void parent_free(struct parent *p);
+
+/* Complete missing files from the parent, compare, write candidate/, candidate.patch and
+ * proposal.json, and set the verdict: pass, or propose.unchanged. */
+int proposal_write(struct stage *s, struct proposal *p, struct err *e);
+void proposal_free(struct proposal *p);
+
+/* The verdict's `proposer` member; also on rejects. */
+void proposal_who(struct stage *s, const struct proposal *p);
+
+/* Close the trial: set the verdict and `decided`. */
+void proposal_reject(struct stage *s, struct proposal *p, const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Read a reply's text into p->reply; closes the trial when it is unusable. */
+void proposal_take_text(struct stage *s, struct proposal *p, const char *text, size_t len);
+
+/* ---- the proposers: each fills p->reply or decides; -1 is trouble of ours ---- */
+int propose_openai(struct stage *s, struct proposal *p, struct err *e);
+int propose_command(struct stage *s, struct proposal *p, struct err *e);
+int propose_sweep(struct stage *s, struct proposal *p, struct err *e);
+int propose_files(struct stage *s, struct proposal *p, struct err *e);  /* manual, adopt */
+int propose_replay(struct stage *s, struct proposal *p, struct err *e);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * propose.c - make the next candidate: one bounded change of the champion, as whole files.
+ *
+ * Reads the claim, the run's settings, the pinned spec, the champion and the records that the
+ * claim `sees`; prompts/ for proposers that read prompts. Writes aK/: proposal.json,
+ * candidate/{kernel.cu,plan.json}, candidate.patch, and what the proposer left (prompt.md,
+ * reply.txt, reply.json, ...). Never opens a network connection or the API key (roles/client
+ * does), never judges what it proposes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/json.h"
+#include "lib/proposal.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+static const char HELP[] =
+	"usage: propose trials/NNNN/a0/propose.json\n"
+	"\n"
+	"Make the candidate of a trial.\n"
+	"\n"
+	"Proposers (the run's setting `proposer`, or the claim's origin)\n"
+	"  openai   a chat-completions endpoint: settings profile, model, base_url, key_env\n"
+	"           (prompts/profiles/), max_prompt_tokens, max_reply_tokens\n"
+	"  command  a program, confined: prompt in, reply out; settings command,\n"
+	"           command_timeout_s, command_network\n"
+	"  sweep    no model: the next untried configuration of the tunables\n"
+	"  manual   my own files: settings or origin kernel, plan, from\n"
+	"  adopt    the same, from a folder\n"
+	"  replay   a recorded reply: origin trial, or setting reply (file or folder)\n"
+	"\n"
+	"Environment\n"
+	"  the variable named by key_env   handed to the client, to nobody else\n"
+	"  PROPOSER_COMMAND, PROPOSER_PATHS, PROPOSER_ENV   see lib/proposer_command.c\n"
+	"\n"
+	"Verdicts: pass; reject with a propose.* code when the reply is unusable or the sweep has\n"
+	"finished (propose.space_done, not charged). Exit 75 or 4 without a verdict when the\n"
+	"endpoint does not answer or the key is refused.\n";
+
+static const struct {
+	const char *kind;
+	int (*make)(struct stage *s, struct proposal *p, struct err *e);
+} PROPOSERS[] = {
+	{"openai", propose_openai}, {"command", propose_command}, {"sweep", propose_sweep},
+	{"manual", propose_files},  {"try", propose_files},       {"adopt", propose_files},
+	{"replay", propose_replay}, {"redo", propose_replay},
+};
+
+static int work(struct stage *s, struct err *e)
+{
+	static struct proposal p; /* large; the process ends with it */
+	size_t i, n = sizeof PROPOSERS / sizeof *PROPOSERS;
+	int rc;
+
+	/* The key may be in our environment on its way to the client. */
+	prctl(PR_SET_DUMPABLE, 0);
+	p.usage = (struct chat_usage){-1, -1, -1, -1, -1};
+	p.cost = NAN;
+	p.kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
+	for (i = 0; i < n && strcmp(PROPOSERS[i].kind, p.kind); i++)
+		;
+	if (i == n)
+		return err_set(e, EX_BADINPUT, "unknown proposer '%.40s'", p.kind);
+	rc = parent_load(s, &p, e) || PROPOSERS[i].make(s, &p, e) || proposal_write(s, &p, e);
+	proposal_free(&p);
+	return rc ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct stage_about about = {.stage = "propose", .help = HELP, .work = work};
+
+	return stage_main(argc, argv, &about);
+}
