@@ -7,8 +7,8 @@
  * wrong somewhere.
  *
  * Regimes (threats.md 13): the spec's own fills; mixed magnitudes with rare spikes; rows equal
- * but for a few elements; and, where sums of products of integers are exact (linear operations,
- * fill_regimes), one operand of up to 12 significant bits against {-1,0,1}, and swapped. Inputs
+ * but for a few elements; and, where sums of products of integers are exact (oracle.h finds out
+ * by the baseline), one operand of up to 12 significant bits against {-1,0,1}, and swapped. Inputs
  * whose meaning is structural (indices, page tables, offsets) keep their fill in every regime,
  * and so do uniform ones, whose range may be a domain.
  *
@@ -32,7 +32,7 @@ enum fill_regime {
 };
 
 const char *fill_regime_name(enum fill_regime r);
-/* Bit per regime that this spec allows at these axes; REGIME_SPEC always. */
+/* Bit per regime that this spec's fills and sizes allow; REGIME_SPEC always. */
 uint32_t fill_regimes(const struct spec *s, const struct axes *a);
 
 /* Tensor input `i` into `out` (spec_bytes of it). */

@@ -45,6 +45,7 @@ struct oracle {
 	struct mem mem;
 	struct oracle_side ref, base;
 	int has_base;
+	uint32_t regimes;        /* bit per regime that makes sense here */
 	uint64_t in_bytes, ref_bytes, out_bytes; /* payload totals */
 	struct oracle_set ring[CHECKER_RING];
 	struct oracle_set now;   /* of this rep; buffers owned, or borrowed from the ring */

@@ -152,7 +152,7 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 		return -1;
 	}
 	r->work = id;
-	r->regimes = fill_regimes(spec, &r->axes);
+	r->regimes = work[id]->regimes;
 	r->layout = work[id]->mem.l;
 	return 0;
 }
