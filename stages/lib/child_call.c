@@ -28,7 +28,7 @@ enum { FDS_MAX = 12, ARGS_MAX = 16 };
 #define MEMORY_DEFAULT (4ull << 30)
 #define CPU_DEFAULT 60u
 
-static int memory_fill(int fd, const struct buf *image, mode_t mode, struct err *e)
+static int memory_fill(int fd, const struct buf *image, struct err *e)
 {
 	for (size_t done = 0; done < image->len;) {
 		ssize_t n = write(fd, image->data + done, image->len - done);
@@ -36,7 +36,7 @@ static int memory_fill(int fd, const struct buf *image, mode_t mode, struct err 
 			return err_sys(e, "cannot copy an image to memory");
 		done += (size_t)n;
 	}
-	if (fchmod(fd, mode))
+	if (fchmod(fd, 0111))
 		return err_sys(e, "cannot set the mode of an image");
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
 		return err_sys(e, "cannot seal an image");
@@ -44,8 +44,7 @@ static int memory_fill(int fd, const struct buf *image, mode_t mode, struct err 
 }
 
 /* What is hashed is what runs: one read, then a sealed copy. Without the right to read its own
- * image the child is not dumpable, so not even another child of the same uid can look inside; a
- * sanitizer must read it to name source lines. */
+ * image the child is not dumpable, so not even another child of the same uid can look inside. */
 static int image_seal(const struct child_request *q, struct err *e)
 {
 	struct buf image = BUF_INIT;
@@ -62,7 +61,7 @@ static int image_seal(const struct child_request *q, struct err *e)
 			fd = memfd_create("image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd < 0)
 			err_sys(e, "cannot make a memory file for '%s'", q->image);
-		else if (memory_fill(fd, &image, q->sanitize ? 0555 : 0111, e)) {
+		else if (memory_fill(fd, &image, e)) {
 			close(fd);
 			fd = -1;
 		}

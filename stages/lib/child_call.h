@@ -33,13 +33,13 @@ enum { CHILD_FD_IMAGE = 200, CHILD_FD_REPORT = 201, CHILD_FILES = 64 };
 struct child_request {
 	const char *image;  /* path of the artefact */
 	const char *sha256; /* what it must hash to */
-	int sanitize;       /* 1: dynamically linked with the sanitizer run time */
+	int sanitize;       /* 1: a sanitize or race image, whose shadow memory is huge */
 	const struct spawn_fd *fds; /* memory: {ours, 5..7} */
 	size_t fd_count;
 	const char *const *args; /* extra arguments for the image, NULL-terminated, or NULL */
 	double wall_s;      /* 0: none; enforced by child_wait and child_over */
 	uint64_t cpu_s;     /* 0: 60 */
-	uint64_t memory;    /* 0: 4 GiB; of address space (fast) or resident (sanitize: see child_over) */
+	uint64_t memory;    /* 0: 4 GiB; fast: private memory it may have; both: resident, by child_over */
 	int cpu;            /* pin to this CPU; negative: no */
 };
 

@@ -172,9 +172,10 @@ int confine_limits_apply(const struct confine_limits *l, struct err *e)
 		uint64_t value;
 		const char *name;
 	} all[] = {
-		{RLIMIT_AS, l->memory, "memory"},         {RLIMIT_CPU, l->cpu_s, "cpu"},
-		{RLIMIT_FSIZE, l->file_bytes, "file"},    {RLIMIT_NOFILE, l->files, "files"},
-		{RLIMIT_NPROC, l->processes, "processes"}, {RLIMIT_STACK, l->stack, "stack"},
+		{RLIMIT_DATA, l->memory, "memory"},       {RLIMIT_AS, l->space, "space"},
+		{RLIMIT_CPU, l->cpu_s, "cpu"},            {RLIMIT_FSIZE, l->file_bytes, "file"},
+		{RLIMIT_NOFILE, l->files, "files"},       {RLIMIT_NPROC, l->processes, "processes"},
+		{RLIMIT_STACK, l->stack, "stack"},
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (all[i].value && limit_set(all[i].which, all[i].value, all[i].name, e))

@@ -31,8 +31,7 @@
 enum confine_calls {
 	CONFINE_CALLS_NONE,     /* no filter */
 	CONFINE_CALLS_BOX,      /* a compiler and its sub-processes */
-	CONFINE_CALLS_FAST,     /* a static emulated kernel: memory, pipes, one exec, exit */
-	CONFINE_CALLS_SANITIZE, /* the same, dynamically linked, with the sanitizer run time */
+	CONFINE_CALLS_IMAGE,    /* a static emulated kernel: memory, pipes, one exec, exit */
 	CONFINE_CALLS_COMMAND,  /* any user's command: all but what reaches other processes or the kernel */
 };
 
@@ -52,7 +51,8 @@ struct confine_path {
 
 /* Zero leaves a limit as it is. Core dumps are always off. */
 struct confine_limits {
-	uint64_t memory;     /* bytes of address space; not for sanitizer images (their shadow is huge) */
+	uint64_t memory;     /* bytes of private writable memory; reserved address space is free */
+	uint64_t space;      /* bytes of address space */
 	uint64_t cpu_s;      /* seconds of CPU time of one process */
 	uint64_t file_bytes; /* largest file written, in bytes */
 	uint64_t files;      /* open descriptors */
@@ -74,12 +74,12 @@ struct confine {
 	const struct confine_path *paths; /* the whole file view; empty = nothing */
 	size_t path_count;
 	int network;            /* 1: leave the network reachable */
-	int proc;               /* 1: its own /proc entry can be read (sanitizers, agents) */
+	int proc;               /* 1: its own /proc entry can be read (agents) */
 	int keep_uid;           /* 1: stay root when root */
 	uid_t uid;              /* as root: run as this uid and gid; 0 means CONFINE_UID */
 	unsigned namespaces;    /* enum confine_ns wanted from confine_fork */
 	struct confine_limits limits;
-	int exec_fd;            /* FAST, SANITIZE: the only descriptor that may be executed (> 0) */
+	int exec_fd;            /* IMAGE: the only descriptor that may be executed (> 0) */
 };
 
 /* What held. `view` 1: the process sees only `as` names of the paths; 0: real names. */

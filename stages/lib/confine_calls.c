@@ -6,7 +6,7 @@
  * sanitizer tries on its own and can do without is refused with the error it expects. Users'
  * commands are only ever refused: run times such as node probe io_uring and the like.
  *
- * FAST, SANITIZE: listed calls stay, everything else kills. BOX: listed calls stay, the
+ * IMAGE: listed calls stay, everything else kills. BOX: listed calls stay, the
  * dangerous ones kill, anything new or unusual gets ENOSYS. COMMAND: everything stays but the
  * dangerous ones.
  *
@@ -36,15 +36,7 @@ LIST(image_calls) = {
 	"clock_getres", "gettimeofday", "time", "getpid", "gettid", "getppid", "arch_prctl",
 	"set_tid_address", "set_robust_list", "rseq", "getrandom", "poll", "ppoll", "uname",
 	"restart_syscall", "fstat", "getrlimit", "getcpu", "membarrier",
-};
-
-/* The loader and the sanitizers also look at files (Landlock and the view say which), at the
- * machine and at themselves. */
-LIST(sanitize_calls) = {
-	"open", "openat", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2",
-	"readlink", "readlinkat", "getcwd", "getdents64", "sysinfo", "sched_getaffinity", "getrusage",
-	"getuid", "geteuid", "getgid", "getegid", "getpgrp", "fadvise64",
-	"pipe2", /* how UBSan asks whether an address can be read */
+	"setitimer", /* the run time's preemption timer */
 };
 
 /* Tried by a static C library at start or by abort(); it does without. */
@@ -53,11 +45,6 @@ LIST(image_refused) = {
 	"readlinkat", "getcwd", "sysinfo", "sched_getaffinity", "getuid", "geteuid", "getgid", "getegid",
 	"prctl", "ioctl", "mlock", "mlock2", "mlockall", "sched_setscheduler", "setpriority", "fcntl",
 	"dup", "dup2", "dup3",
-};
-
-LIST(sanitize_refused) = {
-	"prctl", "ioctl", "personality", "mlock", "mlock2", "mlockall", "setrlimit", "dup",
-	"dup2", "dup3", "sched_setaffinity",
 };
 
 LIST(box_calls) = {
@@ -131,16 +118,6 @@ static int mask_off(scmp_filter_ctx f, const char *name, unsigned arg, uint64_t 
 	return add_if(f, SCMP_ACT_ALLOW, name, 1, &a);
 }
 
-/* New memory may be written or executed, not both; a static image needs no new code at all. */
-static int memory_rules(scmp_filter_ctx f, int loader)
-{
-	int rc = 0;
-	if (loader) {
-		rc |= mask_off(f, "mmap", 2, PROT_WRITE) | mask_off(f, "mprotect", 2, PROT_WRITE);
-	}
-	return rc | mask_off(f, "mmap", 2, PROT_EXEC) | mask_off(f, "mprotect", 2, PROT_EXEC);
-}
-
 /* The launcher's own exec of the one sealed image. The descriptor is gone after it, and nothing
  * allowed here can make another with that number, so there is no second time. */
 static int exec_rule(scmp_filter_ctx f, int fd)
@@ -149,51 +126,34 @@ static int exec_rule(scmp_filter_ctx f, int fd)
 			SCMP_A4(SCMP_CMP_EQ, 0x1000 /* AT_EMPTY_PATH */));
 }
 
-static int image_rules(scmp_filter_ctx f, const struct confine *c, int sanitize)
+static int image_rules(scmp_filter_ctx f, int exec_fd)
 {
 	scmp_datum_t self = (scmp_datum_t)getpid();
-	int rc = add_list(f, SCMP_ACT_ALLOW, image_calls, COUNT(image_calls));
-	if (sanitize) {
-		rc |= add_list(f, SCMP_ACT_ALLOW, sanitize_calls, COUNT(sanitize_calls));
-		rc |= add_list(f, SCMP_ACT_ERRNO(EPERM), sanitize_refused, COUNT(sanitize_refused));
-		/* flags of a descriptor, not a new number for it */
-		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_SETFD));
-		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_GETFD));
-		rc |= ALLOW_IF(f, "fcntl", SCMP_A1(SCMP_CMP_EQ, F_GETFL));
-	} else {
-		rc |= add_list(f, SCMP_ACT_ERRNO(EACCES), image_refused, COUNT(image_refused));
-		/* glibc's fstat is newfstatat(fd, "", ..., AT_EMPTY_PATH) */
-		struct scmp_arg_cmp empty = SCMP_A3(SCMP_CMP_EQ, 0x1000);
-		struct scmp_arg_cmp named = SCMP_A3(SCMP_CMP_NE, 0x1000);
-		rc |= add_if(f, SCMP_ACT_ALLOW, "newfstatat", 1, &empty);
-		rc |= add_if(f, SCMP_ACT_ERRNO(EACCES), "newfstatat", 1, &named);
-	}
-	rc |= memory_rules(f, sanitize);
-	rc |= exec_rule(f, c->exec_fd);
+	int rc = add_list(f, SCMP_ACT_ALLOW, image_calls, COUNT(image_calls)) |
+		 add_list(f, SCMP_ACT_ERRNO(EACCES), image_refused, COUNT(image_refused));
+	/* glibc's fstat is newfstatat(fd, "", ..., AT_EMPTY_PATH) */
+	struct scmp_arg_cmp empty = SCMP_A3(SCMP_CMP_EQ, 0x1000);
+	struct scmp_arg_cmp named = SCMP_A3(SCMP_CMP_NE, 0x1000);
+	rc |= add_if(f, SCMP_ACT_ALLOW, "newfstatat", 1, &empty);
+	rc |= add_if(f, SCMP_ACT_ERRNO(EACCES), "newfstatat", 1, &named);
+	/* a static image needs no new code */
+	rc |= mask_off(f, "mmap", 2, PROT_EXEC) | mask_off(f, "mprotect", 2, PROT_EXEC);
+	rc |= exec_rule(f, exec_fd);
 	/* abort() signals itself; any other process is out of reach */
 	rc |= ALLOW_IF(f, "tgkill", SCMP_A0(SCMP_CMP_EQ, self));
 	rc |= ALLOW_IF(f, "kill", SCMP_A0(SCMP_CMP_EQ, self));
-	/* Reading limits is fine, setting them is of no use to a kernel; ASan insists on setting the
-	 * core limit, and without capabilities its own limits can only sink. */
-	if (sanitize)
-		rc |= ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
-	else
-		rc |= ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
-	return rc;
-}
-
-/* Threads and processes, but no new namespaces. clone3 hides its flags in memory, where no
- * filter can look: ENOSYS makes every C library fall back to clone. */
-static int clone_rules(scmp_filter_ctx f)
-{
-	uint64_t spaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-			  CLONE_NEWNET | CLONE_NEWCGROUP;
-	return mask_off(f, "clone", 0, spaces) | add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3");
+	/* reading limits is fine, setting them is not */
+	return rc | ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
 }
 
 static int box_rules(scmp_filter_ctx f)
 {
-	return add_list(f, SCMP_ACT_ALLOW, box_calls, COUNT(box_calls)) | clone_rules(f) |
+	uint64_t spaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+			  CLONE_NEWNET | CLONE_NEWCGROUP;
+	return add_list(f, SCMP_ACT_ALLOW, box_calls, COUNT(box_calls)) |
+	       /* Threads and processes, but no new namespaces. clone3 hides its flags in memory, where
+		* no filter can look: the default ENOSYS makes every C library fall back to clone. */
+	       mask_off(f, "clone", 0, spaces) |
 	       add_list(f, SCMP_ACT_KILL_PROCESS, dangerous, COUNT(dangerous)) |
 	       add_list(f, SCMP_ACT_KILL_PROCESS, sockets, COUNT(sockets)) |
 	       /* compilers ask whether stderr is a terminal */
@@ -212,7 +172,7 @@ static int command_rules(scmp_filter_ctx f, int network)
 		struct scmp_arg_cmp a = {0, SCMP_CMP_MASKED_EQ, kinds[i], kinds[i]};
 		rc |= add_if(f, no, "clone", 1, &a);
 	}
-	rc |= add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3");
+	rc |= add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3"); /* as for the box */
 	/* typing into the terminal we were started from */
 	for (int i = 0; i < 2; i++) {
 		struct scmp_arg_cmp a = {1, SCMP_CMP_MASKED_EQ, 0xffffffffu, i ? 0x541cu : TIOCSTI};
@@ -230,10 +190,8 @@ static int rules(scmp_filter_ctx f, const struct confine *c)
 	switch (c->calls) {
 	case CONFINE_CALLS_BOX:
 		return box_rules(f);
-	case CONFINE_CALLS_FAST:
-		return image_rules(f, c, 0);
-	case CONFINE_CALLS_SANITIZE:
-		return image_rules(f, c, 1);
+	case CONFINE_CALLS_IMAGE:
+		return image_rules(f, c->exec_fd);
 	case CONFINE_CALLS_COMMAND:
 		return command_rules(f, c->network);
 	case CONFINE_CALLS_NONE:

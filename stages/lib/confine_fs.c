@@ -314,8 +314,11 @@ static int rules_fill(int set, const struct confine *c, int view, uint64_t handl
 	}
 	if (!c->proc)
 		return 0;
-	/* A command's own namespace may be seen whole; a kernel's image needs its own maps only. */
-	const char *proc = view && c->calls == CONFINE_CALLS_COMMAND ? "/proc" : "/proc/self";
+	/* In a process namespace of its own, whose first process it is, there is nobody else to see;
+	 * an older /proc shows strangers. */
+	char self[16] = "";
+	int own = view && readlink("/proc/self", self, sizeof self - 1) == 1 && self[0] == '1';
+	const char *proc = own ? "/proc" : "/proc/self";
 	return rule_add(set, proc, rights(CONFINE_READ), handled, e);
 }
 

@@ -395,8 +395,10 @@ int spawn_tool(const char *name, char *path, size_t size, struct err *e)
 	char *slash = strrchr(self, '/');
 	slash[1] = '\0';
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		int len = snprintf(path, size, "%s%s%s", self, places[i], name);
-		if (len > 0 && (size_t)len < size && access(path, X_OK) == 0)
+		char found[PATH_MAX], real[PATH_MAX];
+		if (snprintf(found, sizeof found, "%s%s%s", self, places[i], name) < PATH_MAX &&
+		    access(found, X_OK) == 0 && realpath(found, real) &&
+		    (size_t)snprintf(path, size, "%s", real) < size)
 			return 0;
 	}
 	return err_set(e, EX_NOENV, "cannot find the program '%s' near '%s'; run make", name, self);

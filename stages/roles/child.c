@@ -24,10 +24,10 @@ static const char usage[] =
 	"\n"
 	"Confine this process and execute the image open as descriptor 200 with arguments ARG.\n"
 	"Started by judge, bench, unittest and checker; of no use by hand.\n"
-	"  fast       a static image: no files at all\n"
-	"  sanitize   a dynamic image: the system's libraries and its own /proc entry\n"
+	"  fast       an image for judging and timing\n"
+	"  sanitize   an image with shadow memory: no limit on reserved memory\n"
 	"  CPU        pin to this processor; -1: no\n"
-	"  MEMORY     bytes of address space (fast only)\n"
+	"  MEMORY     bytes of private memory (fast only)\n"
 	"Exit: does not return; 2 usage, 111 a system call failed.\n";
 
 /* The report is one line; losing its reader means that our parent is gone. */
@@ -60,13 +60,6 @@ static void pin(int cpu)
 	}
 }
 
-/* The sanitizer run time is shared libraries, found without a cache in the standard places. */
-static const struct confine_path libraries[] = {
-	{"/usr/lib", NULL, CONFINE_EXEC, 0},  {"/usr/lib64", NULL, CONFINE_EXEC, 0},
-	{"/lib", NULL, CONFINE_EXEC, 0},      {"/lib64", NULL, CONFINE_EXEC, 0},
-	{"/etc/ld.so.cache", NULL, CONFINE_READ, 0},
-};
-
 int main(int argc, char **argv)
 {
 	prog_name("child");
@@ -80,13 +73,10 @@ int main(int argc, char **argv)
 		return EX_BADUSE;
 	}
 	struct confine c = {
-		.calls = sanitize ? CONFINE_CALLS_SANITIZE : CONFINE_CALLS_FAST,
-		.paths = libraries,
-		.path_count = sanitize ? sizeof libraries / sizeof *libraries : 0,
-		.proc = sanitize,
+		.calls = CONFINE_CALLS_IMAGE,
 		.exec_fd = CHILD_FD_IMAGE,
 		.limits = {.files = CHILD_FILES,
-			   /* a sanitizer's shadow is terabytes of address space: watched from outside */
+			   /* shadow memory is reserved far beyond any machine: watched from outside */
 			   .memory = sanitize ? 0 : strtoull(argv[3], NULL, 10),
 			   .cpu_s = strtoull(argv[4], NULL, 10)},
 	};
@@ -101,10 +91,8 @@ int main(int argc, char **argv)
 	snprintf(line, sizeof line, "ok %s\n", r.layers);
 	report(line);
 	argv[4] = (char *)(uintptr_t)"image";
-	/* the leak check at exit would clone and trace */
-	static char options[] = "ASAN_OPTIONS=detect_leaks=0";
-	char *env[] = {sanitize ? options : NULL, NULL};
-	syscall(SYS_execveat, CHILD_FD_IMAGE, "", argv + 4, env, AT_EMPTY_PATH);
+	char *none[] = {NULL};
+	syscall(SYS_execveat, CHILD_FD_IMAGE, "", argv + 4, none, AT_EMPTY_PATH);
 	err_sys(&e, "cannot start the image");
 	give_up(&e);
 }

@@ -1,6 +1,6 @@
 # build.mk - how programs are compiled.
 #
-# Every C file of stages/, stages/roles/ and tools/ is one program; every C file of stages/lib/
+# Every C file of stages/, stages/roles/, stages/emu/ and tools/ is one program; every C file of stages/lib/
 # is in one static library. A new file needs no line here, unless it needs a library of its own.
 # Object files know their headers (-MMD). A changed flag rebuilds, an unchanged one does not.
 
@@ -29,7 +29,7 @@ LDLIBS := -lcjson $(CRYPTO) $(if $(HAVE_SECCOMP),-lseccomp) -lm -ldl -lpthread
 LIBS_client := -lcurl
 
 LIB_SRC := $(wildcard stages/lib/*.c)
-PROGRAM_SRC := $(wildcard stages/*.c stages/roles/*.c tools/*.c)
+PROGRAM_SRC := $(wildcard stages/*.c stages/roles/*.c stages/emu/*.c tools/*.c)
 TEST_SRC := $(wildcard tests/unit/*.c)
 LIB := $(B)/lib.a
 PROGRAMS := $(patsubst %.c,$(B)/bin/%,$(notdir $(PROGRAM_SRC)))
@@ -70,7 +70,15 @@ $(TESTS): $(B)/test/%: $(B)/obj/tests/unit/%.o $(LIB) | $(B)/test
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(LIB) -lcmocka $(LDLIBS)
 
-$(B)/ok $(B)/bin $(B)/test $(sort $(dir $(OBJECTS))):
+# The fault kit of the pipeline's tests: a stage that decides at once, and a library that makes
+# write, fsync and rename fail.
+FAULT := $(B)/test/fake/stage $(B)/test/fault.so
+$(B)/test/fake/stage: tests/fault/fake_stage.c $(LIB) | $(B)/test/fake
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+$(B)/test/fault.so: tests/fault/fault.c | $(B)/test
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -shared -fPIC -o $@ $< -ldl
+
+$(B)/ok $(B)/bin $(B)/test/fake $(B)/test $(sort $(dir $(OBJECTS))):
 	@mkdir -p $@
 
 -include $(OBJECTS:.o=.d)
