@@ -67,11 +67,12 @@ static double wall_limit(const struct step_info *info)
 /* What a stage may know of the caller's environment. Only propose, whose child the client is,
  * gets the variable that holds the API key. */
 static const char *const allowed[] = {
-	"PATH", "HOME", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
+	"PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
 	"CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "UBSAN_OPTIONS", "CC", "CXX", "MAKEFLAGS",
-	"TS_BIN", "TS_FAULT", "TS_FAULT_AT",
+	"TS_BIN", "TS_FAULT", "TS_FAULT_AT", "FAKE_CALLS", "FAKE_DO", "FAKE_TRIAL",
 };
 static const char *const allowed_net[] = {
+	"HOME", "OPENAI_BASE_URL", "OPENAI_MODEL",
 	"http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE",
 	"CURL_CA_BUNDLE",
 };

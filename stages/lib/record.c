@@ -130,8 +130,8 @@ static void copy_key(struct jsonw *w, const cJSON *from, const char *key)
 
 static int roll_log(const struct closed *c, struct err *e)
 {
-	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_baseline",
-		"closed_by", "charged", "spent"};
+	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_lo95",
+		"ratio_hi95", "ratio_baseline", "charged", "spent"};
 	long last;
 	if (tail_number(LOG, &last, e))
 		return -1;
@@ -150,6 +150,9 @@ static int roll_log(const struct closed *c, struct err *e)
 	jw_str(&w, "candidate_sha256", c->candidate);
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		copy_key(&w, c->promote.data, keys[i]);
+	const cJSON *by = json_get(c->promote.data, "closed_by");
+	if (by)
+		jw_str(&w, "closed_by", json_get_str(by, "step", ""));
 	copy_key(&w, c->promote.json, "proposer");
 	copy_key(&w, c->promote.json, "simulated");
 	copy_key(&w, c->promote.json, "emulated");

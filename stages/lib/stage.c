@@ -288,7 +288,7 @@ int stage_main(int argc, char **argv, const struct stage_about *about)
 		    about->stage);
 	if (trial_target(argv[i], stage.id, &stage.step, &e))
 		die_err(&e);
-	if (strcmp(step_info(stage.step)->stage, about->stage) != 0)
+	if (strcmp(step_info(stage.step)->program, about->stage) != 0)
 		die(EX_BADUSE, "'%s' is not a step of mine", argv[i]);
 	if (under_dry_make())
 		die(EX_BADUSE, "make -n, -q and -t must change nothing: not run");

@@ -169,7 +169,7 @@ static void put_head(struct jsonw *w, const struct verdict *v)
 	const struct step_info *step = step_info(v->step);
 	jw_str(w, "schema", VERDICT_SCHEMA);
 	jw_str(w, "run", v->run);
-	jw_str(w, "stage", v->step == STEP_CONFIRM ? "confirm" : step->stage);
+	jw_str(w, "stage", step->stage);
 	jw_str(w, "trial", v->trial);
 	if (step->attempt >= 0)
 		jw_int(w, "attempt", step->attempt);

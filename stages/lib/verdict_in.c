@@ -18,7 +18,7 @@ static int check_place(struct verdict_in *in, const char *trial, struct err *e)
 	const char *id = stage ? json_str(in->json, "trial", in->path, e) : NULL;
 	if (!id)
 		return -1;
-	const char *want = in->step == STEP_CONFIRM ? "confirm" : step->stage;
+	const char *want = step->stage;
 	int64_t attempt = -1;
 	const cJSON *a = json_get(in->json, "attempt");
 	if (a && json_is_int(a, &attempt))

@@ -21,7 +21,8 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 T := trials
-RUN := $(or $(TS_BIN),$(TS_BUILD)/bin)/run
+# The recipe wrapper, from iterate.
+RUN := $(TS_RUNNER)
 
 .PHONY: run
 run: $(TS_IDS:%=$T/%/promote.json)
@@ -29,7 +30,7 @@ run: $(TS_IDS:%=$T/%/promote.json)
 # $(call step,NAME,UPSTREAM)
 define step
 $$(TS_IDS:%=$T/%/$1.json): $T/%/$1.json: | $(if $2,$T/%/$2.json,$T/%/trial.json)
-	@$$(RUN) $$@
+	@'$$(RUN)' $$@
 endef
 $(eval $(call step,a0/propose,))
 $(eval $(call step,a0/guard,a0/propose))

@@ -1,0 +1,38 @@
+/*
+ * device.c - see device.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "device.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static int have_compiler(void)
+{
+	return access("/usr/bin/g++", X_OK) == 0 || access("/usr/local/bin/g++", X_OK) == 0;
+}
+
+const char *device_default(void)
+{
+	return have_compiler() ? "emu" : "sim";
+}
+
+int device_check(const char *name, struct err *e)
+{
+	if (strcmp(name, "sim") == 0)
+		return 0;
+	if (strcmp(name, "emu") == 0)
+		return have_compiler() ? 0
+			: err_set(e, EX_NOENV, "device emu needs g++; tools/install-deps brings it");
+	if (strcmp(name, "cuda") == 0)
+		return err_set(e, EX_NOENV, "device cuda is not in this version; emu and sim are");
+	return err_set(e, EX_BADUSE, "no device '%.40s': emu, sim or cuda", name);
+}
+
+const char *device_note(const char *name)
+{
+	if (strcmp(name, "sim") == 0)
+		return "simulated: synthetic figures";
+	return strcmp(name, "emu") == 0 ? "emulated: not a GPU speed" : "";
+}

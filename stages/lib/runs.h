@@ -1,0 +1,55 @@
+/*
+ * runs.h - making, finding and repairing runs. For tools/iterate and tools/status; the caller of
+ * anything that writes holds the run lock ("run").
+ *
+ * A run's folder appears whole: it is built under a temporary name, key first, and renamed. Its
+ * run.json names the ids of its trials, so claims (trials/NNNN/trial.json) can be made again.
+ * `done.json` says that a run is finished or was given up; without it the run is unfinished.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_RUNS_H
+#define TS_RUNS_H
+
+#include "err.h"
+#include "run.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+/* What a new run is made of. */
+struct run_plan {
+	const char *spec, *device, *proposer;
+	int64_t n, width, seed;
+	int allow_weak;
+	cJSON *more;          /* further settings, an object (model, profile, max_tokens, ...) */
+	cJSON *origin;        /* for every trial.json; NULL: null */
+	const char *given[4][2]; /* files {path, name} to keep in the run's given/ folder */
+	const char *bin;      /* folder of the programs to pin */
+};
+
+/* Name of the newest run, "" when there is none. */
+int runs_newest(char name[TRIAL_ID], struct err *e);
+int runs_finished(const char *name); /* done.json is there */
+int runs_finish(const char *name, const char *state, struct err *e); /* "finished", "given_up" */
+
+int runs_make(const struct run_plan *p, char name[TRIAL_ID], struct err *e);
+
+/* Claims and ids.mk, made again where they lack. */
+int runs_claim(const struct run *r, struct err *e);
+
+/* Accept the present programs: appends to pins.jsonl when they are not pinned yet. 1 if so. */
+int runs_pin_tools(const struct run *r, const char *bin, struct err *e);
+
+/* How many of the run's trials are closed; *next gets the first open id, "" if none. */
+int runs_closed(const struct run *r, char next[TRIAL_ID]);
+
+/*
+ * Repair what killed programs left: bad artefacts of open trials to bad/, leftover temporary
+ * files, stale git locks; then log, index, history and champion rolled forward. `moved` counts
+ * the artefacts that were moved.
+ */
+int recover_run(const struct run *r, int *moved, struct err *e);
+int recover_record(int *rolled, struct err *e);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * summary.c - see summary.h. For programs that report to a person: it prints.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "summary.h"
+
+#include "device.h"
+#include "file.h"
+#include "json.h"
+#include "ledger.h"
+#include "reason.h"
+#include "spawn.h"
+#include "verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void count(struct summary *s, const struct verdict_in *in)
+{
+	s->closed++;
+	switch (in->kind) {
+	case V_PASS:
+		s->kept++;
+		return;
+	case V_INCONCLUSIVE:
+		s->inconclusive++;
+		break;
+	case V_INVALID:
+		s->invalid++;
+		break;
+	default:
+		s->rejected++;
+	}
+	cJSON *n = cJSON_GetObjectItemCaseSensitive(s->reasons, in->code);
+	if (n)
+		cJSON_SetNumberValue(n, n->valuedouble + 1);
+	else
+		cJSON_AddNumberToObject(s->reasons, in->code, 1);
+}
+
+void summary_read(const struct run *r, struct summary *s)
+{
+	const cJSON *list = json_get(r->json, "trials");
+	memset(s, 0, sizeof *s);
+	s->reasons = cJSON_CreateObject();
+	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
+		struct verdict_in in;
+		if (verdict_read(t->valuestring, STEP_PROMOTE, &in, NULL))
+			continue;
+		count(s, &in);
+		const cJSON *after = json_get(in.data, "after");
+		const cJSON *champion = after ? json_get(after, "champion") : NULL;
+		if (champion)
+			snprintf(s->champion, sizeof s->champion, "%s",
+				 json_get_str(champion, "trial", ""));
+		s->best_ratio = after ? json_get_num(after, "best_ratio", 0) : 0;
+		verdict_in_free(&in);
+	}
+}
+
+void summary_free(struct summary *s)
+{
+	cJSON_Delete(s->reasons);
+	s->reasons = NULL;
+}
+
+/* The commonest reasons first, at most four. */
+static void print_reasons(const struct summary *s)
+{
+	printf("  reasons   ");
+	if (!s->reasons->child)
+		printf("-");
+	for (int shown = 0; shown < 4; shown++) {
+		cJSON *top = NULL;
+		for (cJSON *i = s->reasons->child; i; i = i->next)
+			if (i->valuedouble > 0 && (!top || i->valuedouble > top->valuedouble))
+				top = i;
+		if (!top)
+			break;
+		printf("%s%s %.0f", shown ? ", " : "", top->string, top->valuedouble);
+		cJSON_SetNumberValue(top, -top->valuedouble);
+	}
+	for (cJSON *i = s->reasons->child; i; i = i->next)
+		cJSON_SetNumberValue(i, fabs(i->valuedouble));
+	putchar('\n');
+}
+
+static void print_spend(const struct run *r)
+{
+	struct ledger_amount t;
+	if (ledger_total(r, &t, NULL) || !t.calls) {
+		puts("  spend     nothing");
+		return;
+	}
+	printf("  spend     %lld model calls, %lld tokens in, %lld out", (long long)t.calls,
+	       (long long)t.tokens_in, (long long)t.tokens_out);
+	if (t.usd > 0)
+		printf(", $%.4f", t.usd);
+	if (t.gpu_s > 0)
+		printf(", %.0f GPU s", t.gpu_s);
+	putchar('\n');
+}
+
+void summary_rows(const struct run *r, const struct summary *s)
+{
+	const char *note = device_note(r->device);
+	printf("  trials    %d of %lld: %d kept, %d rejected, %d inconclusive, %d invalid\n",
+	       s->closed, (long long)r->n, s->kept, s->rejected, s->inconclusive, s->invalid);
+	print_reasons(s);
+	if (*s->champion && s->best_ratio > 0)
+		printf("  champion  trial %s, %.3fx of the baseline%s%s%s\n", s->champion,
+		       s->best_ratio, *note ? " (" : "", note, *note ? ")" : "");
+	else if (*s->champion)
+		printf("  champion  trial %s\n", s->champion);
+	else
+		puts("  champion  none: the baseline stands");
+	print_spend(r);
+}
+
+void summary_budget(const struct run *r)
+{
+	static const char *const keys[] = {"max_calls", "max_tokens", "max_usd", "max_gpu_s",
+		"max_wall_s"};
+	int any = 0;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		double v = run_num(r, keys[i], 0);
+		if (v > 0)
+			printf("%s%s %g", any++ ? ", " : "", keys[i] + 4, v);
+	}
+	puts(any ? "" : "no limit");
+}
+
+int summary_print(const struct run *r, const char *bin, struct err *e)
+{
+	struct summary s;
+	char program[600];
+	snprintf(program, sizeof program, "%.580s/render", bin);
+	const char *argv[] = {program, NULL};
+	struct spawn_request q = {.argv = argv, .out = SPAWN_NULL, .err = SPAWN_KEEP, .wall_s = 300};
+	struct spawn_result res;
+	summary_read(r, &s);
+	printf("run %s is done: %s on %s\n", r->name, r->spec, r->device);
+	summary_rows(r, &s);
+	summary_free(&s);
+	fflush(stdout);
+	if (spawn_run(&q, &res, e))
+		return -1;
+	int code = res.code;
+	spawn_result_free(&res);
+	if (code)
+		return err_set(e, EX_HARNESS, "the report could not be written");
+	puts("  report    reports/index.html");
+	return 0;
+}

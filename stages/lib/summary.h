@@ -1,0 +1,34 @@
+/*
+ * summary.h - what a run came to, in five lines, and its budget in one.
+ *
+ * Reads the promote verdicts of the run's trials and the last line of its ledger.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_SUMMARY_H
+#define TS_SUMMARY_H
+
+#include "err.h"
+#include "run.h"
+
+#include <cjson/cJSON.h>
+
+/* A run by its verdicts. */
+struct summary {
+	int closed, kept, rejected, inconclusive, invalid;
+	cJSON *reasons;     /* object: code -> count, of trials not kept */
+	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
+	double best_ratio;  /* champion against the baseline; 0 unknown */
+};
+
+void summary_read(const struct run *r, struct summary *s);
+void summary_free(struct summary *s);
+
+/* Lines on standard output. */
+void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
+void summary_budget(const struct run *r);                        /* rest of a line */
+
+/* The rows, then the report is rendered by BIN/render and its path printed. */
+int summary_print(const struct run *r, const char *bin, struct err *e);
+
+#endif

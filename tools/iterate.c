@@ -1,0 +1,548 @@
+/*
+ * iterate.c - a run: make it or take it up again, put the record right, start make over its trials.
+ *
+ * Takes the run lock for its life, repairs what killed programs left, pins programs and spec,
+ * claims trial ids, starts one make with tools/make/trials.mk, and says at the end how it went.
+ * Writes below trials/ and champion/ only. Opens the run key once, to create it. Spends nothing
+ * itself, and nothing at all under make -n or -q.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../stages/lib/device.h"
+#include "../stages/lib/file.h"
+#include "../stages/lib/json.h"
+#include "../stages/lib/ledger.h"
+#include "../stages/lib/lock.h"
+#include "../stages/lib/profile.h"
+#include "../stages/lib/record.h"
+#include "../stages/lib/run.h"
+#include "../stages/lib/runs.h"
+#include "../stages/lib/spawn.h"
+#include "../stages/lib/summary.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char HELP[] =
+	"usage: iterate [mode] [--NAME=value...]\n"
+	"\n"
+	"Run the trials of a problem, or go on with a run that was interrupted. `make iterate` calls\n"
+	"this with the settings given to make.\n"
+	"\n"
+	"modes\n"
+	"  (none)     go on with the unfinished run, else make a new one\n"
+	"  --resume   go on with the unfinished run; nothing to do without one\n"
+	"  --try      one trial of KERNEL and PLAN, two files of mine\n"
+	"  --redo     one trial of the reply of TRIAL\n"
+	"  --adopt    one trial of FROM/kernel.cu and FROM/plan.json\n"
+	"  --devices  what this machine can run on\n"
+	"  --tidy     only put the record right and remove leftovers\n"
+	"\n"
+	"settings of a new run\n"
+	"  SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED ALLOW_WEAK\n"
+	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S\n"
+	"  NEW=1      give up the unfinished run first\n"
+	"\n"
+	"exit: 0 done, 2 usage, 4 something is missing, 75 another make is at work, else the code of\n"
+	"      the step that stopped the run\n";
+
+enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, DEVICES, TIDY };
+
+static const char *const names[] = {
+	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
+	"MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S", "KERNEL", "PLAN", "TRIAL",
+	"FROM",
+};
+enum { NAMES = sizeof names / sizeof *names };
+static const char *values[NAMES];
+
+static volatile sig_atomic_t stopped;
+static volatile pid_t make_pid;
+
+static const char *given(const char *name)
+{
+	for (int i = 0; i < NAMES; i++)
+		if (strcmp(names[i], name) == 0)
+			return values[i] && *values[i] ? values[i] : NULL;
+	return NULL;
+}
+
+static int take_setting(const char *arg)
+{
+	for (int i = 0; i < NAMES; i++) {
+		size_t n = strlen(names[i]);
+		if (strncmp(arg, names[i], n) == 0 && arg[n] == '=') {
+			values[i] = arg + n + 1;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static enum mode parse(int argc, char **argv)
+{
+	static const char *const modes[] = {NULL, "--resume", "--try", "--redo", "--adopt",
+		"--devices", "--tidy"};
+	enum mode mode = ITERATE;
+	for (int i = 1; i < argc; i++) {
+		int m = RESUME;
+		while (m <= TIDY && strcmp(argv[i], modes[m]) != 0)
+			m++;
+		if (m <= TIDY)
+			mode = (enum mode)m;
+		else if (strncmp(argv[i], "--", 2) != 0 || take_setting(argv[i] + 2))
+			die(EX_BADUSE, "'%s' is no option; -h for help", argv[i]);
+	}
+	return mode;
+}
+
+static int64_t number(const char *name, int64_t least, int64_t most, int64_t fallback)
+{
+	const char *s = given(name);
+	char *end;
+	if (!s)
+		return fallback;
+	long long v = strtoll(s, &end, 10);
+	if (*end || v < least || v > most)
+		die(EX_BADUSE, "%s must be a whole number from %lld to %lld, not '%s'", name,
+		    (long long)least, (long long)most, s);
+	return v;
+}
+
+/* --- a new run --- */
+
+static const char *default_spec(void)
+{
+	if (!file_exists("specs/vector_add/spec.json"))
+		die(EX_BADUSE, "which problem? SPEC=NAME, one of the folders in specs/");
+	return "vector_add";
+}
+
+static void add_limits(cJSON *more)
+{
+	static const char *const keys[][2] = {
+		{"MAX_TOKENS", "max_tokens"}, {"MAX_USD", "max_usd"}, {"MAX_CALLS", "max_calls"},
+		{"MAX_GPU_S", "max_gpu_s"}, {"MAX_WALL_S", "max_wall_s"},
+	};
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		const char *s = given(keys[i][0]);
+		char *end;
+		double v = s ? strtod(s, &end) : 0;
+		if (s && (*end || !(v > 0) || v > 1e15))
+			die(EX_BADUSE, "%s must be a number above 0, not '%s'", keys[i][0], s);
+		if (s)
+			cJSON_AddNumberToObject(more, keys[i][1], v);
+	}
+}
+
+/* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
+static void add_profile(cJSON *more, const char *profile)
+{
+	struct profile p;
+	struct err e;
+	if (profile_load(profile, given("MODEL"), NULL, &p, &e))
+		die_err(&e);
+	cJSON_AddStringToObject(more, "profile", profile);
+	if (p.model)
+		cJSON_AddStringToObject(more, "model", p.model);
+	if (p.base_url && !strchr(p.base_url, '@'))
+		cJSON_AddStringToObject(more, "base_url", p.base_url);
+	if (p.key_env)
+		cJSON_AddStringToObject(more, "key_env", p.key_env);
+	profile_free(&p);
+}
+
+static const char *default_proposer(void)
+{
+	if (given("PROFILE") || given("MODEL"))
+		return "openai";
+	return profile_ready("openai") ? "openai" : "sweep";
+}
+
+static void give(struct run_plan *p, int i, const char *path, const char *name)
+{
+	if (!file_exists(path))
+		die(EX_BADUSE, "'%s' does not exist", path);
+	p->given[i][0] = path;
+	p->given[i][1] = name;
+}
+
+static cJSON *origin_of(const char *kind, const char *key, const char *value)
+{
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "kind", kind);
+	cJSON_AddStringToObject(o, key, value);
+	return o;
+}
+
+/* redo: the recorded reply again, in a trial of its own that says where it comes from. */
+static void plan_redo(struct run_plan *p)
+{
+	struct trial t;
+	struct err e;
+	const char *id = given("TRIAL");
+	if (!id || !trial_id_ok(id))
+		die(EX_BADUSE, "redo which trial? TRIAL=0042");
+	if (trial_read(id, &t, &e))
+		die_err(&e);
+	if (!given("SPEC"))
+		p->spec = xstrdup(t.spec);
+	if (!given("DEVICE"))
+		p->device = xstrdup(t.device);
+	give(p, 0, xasprintf("trials/%s/a0/reply.txt", id), "reply.txt");
+	p->proposer = "replay";
+	p->origin = origin_of("redo", "trial", id);
+	trial_free(&t);
+}
+
+static void plan_files(struct run_plan *p, const char *kind, const char *kernel, const char *plan,
+		       const char *from)
+{
+	give(p, 0, kernel, "kernel.cu");
+	give(p, 1, plan, "plan.json");
+	p->proposer = "manual";
+	p->origin = origin_of(kind, "from", from);
+}
+
+static void plan_single(struct run_plan *p, enum mode mode)
+{
+	if (mode == REDO) {
+		plan_redo(p);
+	} else if (mode == TRY) {
+		if (!given("KERNEL") || !given("PLAN"))
+			die(EX_BADUSE, "try what? KERNEL=file.cu PLAN=file.json");
+		plan_files(p, "try", given("KERNEL"), given("PLAN"), given("KERNEL"));
+	} else {
+		const char *from = given("FROM");
+		if (!from)
+			die(EX_BADUSE, "adopt what? FROM=folder with kernel.cu and plan.json");
+		plan_files(p, "adopt", xasprintf("%s/kernel.cu", from),
+			   xasprintf("%s/plan.json", from), from);
+	}
+	p->n = 1;
+	p->width = 1;
+}
+
+static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
+{
+	struct err e;
+	const char *weak = given("ALLOW_WEAK");
+	p->bin = bin;
+	p->spec = given("SPEC") ? given("SPEC") : default_spec();
+	p->device = given("DEVICE") ? given("DEVICE") : device_default();
+	p->n = number("N", 1, 100000, 10);
+	p->width = number("WIDTH", 1, 64, 1);
+	p->seed = number("SEED", 0, (int64_t)1 << 53, 1);
+	p->allow_weak = weak && strcmp(weak, "0") != 0;
+	p->more = cJSON_CreateObject();
+	if (mode != ITERATE)
+		plan_single(p, mode);
+	else
+		p->proposer = given("PROPOSER") ? given("PROPOSER") : default_proposer();
+	if (!trial_name_ok(p->spec) || !trial_name_ok(p->proposer))
+		die(EX_BADUSE, "SPEC and PROPOSER are names: a-z 0-9 _ -");
+	if (!file_exists(xasprintf("specs/%s/spec.json", p->spec)))
+		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
+	if (device_check(p->device, &e))
+		die_err(&e);
+	if (strcmp(p->proposer, "openai") == 0)
+		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
+	add_limits(p->more);
+}
+
+/* --- an unfinished run --- */
+
+static void agree(const struct run *r, const char *name, const char *want)
+{
+	const char *s = given(name);
+	if (s && strcmp(s, want) != 0)
+		die(EX_BADUSE, "run %s is unfinished and has %s=%s, not %s; `make resume` goes on "
+		    "with it, NEW=1 gives it up", r->name, name, want, s);
+}
+
+static void must_agree(const struct run *r)
+{
+	agree(r, "SPEC", r->spec);
+	agree(r, "DEVICE", r->device);
+	agree(r, "PROPOSER", r->proposer);
+	agree(r, "PROFILE", run_str(r, "profile", ""));
+	agree(r, "MODEL", run_str(r, "model", ""));
+	agree(r, "N", xasprintf("%lld", (long long)r->n));
+	agree(r, "WIDTH", xasprintf("%lld", (long long)r->width));
+	agree(r, "SEED", xasprintf("%lld", (long long)r->seed));
+}
+
+static void resume(const struct run *r, const char *bin, int moved)
+{
+	struct err e;
+	char next[TRIAL_ID];
+	int marked, fresh;
+	if (ledger_interrupt(r, &marked, &e))
+		die_err(&e);
+	fresh = runs_pin_tools(r, bin, &e);
+	if (fresh < 0)
+		die_err(&e);
+	int done = runs_closed(r, next);
+	printf("resuming: %d of %lld trials done, %lld to go (run %s)\n", done, (long long)r->n,
+	       (long long)r->n - done, r->name);
+	if (moved)
+		printf("  repaired  %d damaged file%s moved to bad/\n", moved, moved > 1 ? "s" : "");
+	if (marked)
+		printf("  charged   %d call%s interrupted before the reply was stored\n", marked,
+		       marked > 1 ? "s" : "");
+	if (fresh)
+		puts("  programs  rebuilt since the run began; the new ones are pinned as well");
+}
+
+/* --- make --- */
+
+static void on_signal(int sig)
+{
+	stopped = sig;
+	if (sig != SIGINT && make_pid > 0)
+		kill(make_pid, SIGTERM);
+}
+
+static void catch_signals(void)
+{
+	static const int which[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction a = {.sa_handler = on_signal};
+	for (int i = 0; i < 3; i++)
+		sigaction(which[i], &a, NULL);
+}
+
+/* Descriptors of make's jobserver, named in MAKEFLAGS, go on to the make we start. */
+static size_t jobserver(const char *flags, struct spawn_fd fds[2])
+{
+	const char *last = NULL, *p = flags;
+	int r, w;
+	while ((p = strstr(p, "--jobserver-auth="))) {
+		p += strlen("--jobserver-auth=");
+		last = p;
+	}
+	if (!last || sscanf(last, "%d,%d", &r, &w) != 2)
+		return 0;
+	fds[0] = (struct spawn_fd){r, r};
+	fds[1] = (struct spawn_fd){w, w};
+	return 2;
+}
+
+/* Our own path below the working directory when it is there: it appears in make's output. */
+static const char *short_path(const char *path)
+{
+	char cwd[512];
+	if (!getcwd(cwd, sizeof cwd - 1))
+		return path;
+	size_t n = strlen(cwd);
+	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+/* Run make over the trials of `r`; its exit code, 128 + signal when it was killed. */
+static int run_make(const struct run *r, const char *bin, struct err *e)
+{
+	const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
+	char *clean = xstrdup(flags ? flags : "");
+	char *over = strstr(clean, "-- ");
+	if (over)
+		*over = '\0'; /* the outer make's NAME=value settings */
+	struct spawn_fd fds[2];
+	const char *argv[10];
+	int n = 0;
+	argv[n++] = make && *make ? make : "make";
+	argv[n++] = "-f";
+	argv[n++] = "tools/make/trials.mk";
+	argv[n++] = xasprintf("TS_RUN=trials/runs/%s", r->name);
+	argv[n++] = xasprintf("TS_RUNNER=%s/run", bin);
+	size_t shared = jobserver(clean, fds);
+	if (!strstr(clean, "--jobserver") && !strstr(clean, "-j"))
+		argv[n++] = xasprintf("-j%lld", (long long)r->width + 1);
+	argv[n] = NULL;
+	const cJSON *list = json_get(r->json, "trials");
+	const cJSON *last = cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
+	setenv("MAKEFLAGS", clean, 1);
+	unsetenv("MAKEOVERRIDES");
+	unsetenv("MFLAGS");
+	setenv("TS_LAST", last->valuestring, 1);
+	extern char **environ;
+	struct spawn_request q = {
+		.argv = argv, .env = (const char *const *)environ, .fds = fds, .fd_count = shared,
+		.out = SPAWN_KEEP, .err = SPAWN_KEEP, .flags = SPAWN_SAME_SESSION,
+	};
+	struct spawn_proc proc;
+	struct spawn_result res;
+	if (spawn_start(&q, &proc, e))
+		return -1;
+	make_pid = proc.pid;
+	if (spawn_wait(&proc, -1, &res, e) < 0)
+		return -1;
+	make_pid = 0;
+	return res.code >= 0 ? res.code : 128 + res.signal;
+}
+
+/* The exit code of the step that stopped the run, from its status file. */
+static int stop_code(const struct run *r)
+{
+	char path[TRIAL_PATH];
+	run_path(path, r->name, "status.json");
+	cJSON *j = json_read(path, &JSON_OURS, NULL, NULL);
+	int code = j ? (int)json_get_num(j, "exit", EX_HARNESS) : EX_HARNESS;
+	cJSON_Delete(j);
+	return code ? code : EX_HARNESS;
+}
+
+static int finish(const struct run *r, int made, const char *bin)
+{
+	char next[TRIAL_ID];
+	struct err e;
+	int rolled, done = runs_closed(r, next);
+	if (record_catch_up(&rolled, &e))
+		die_err(&e);
+	if (*next && stopped) {
+		fflush(stdout);
+		printf("stopped; `make iterate` continues at %s\n", next);
+		return 128 + (int)stopped;
+	}
+	if (*next) {
+		int code = made ? stop_code(r) : EX_HARNESS;
+		printf("run %s stopped at trial %s with exit %d after %d of %lld trials; `make iterate` "
+		       "continues there\n", r->name, next, code, done, (long long)r->n);
+		return code;
+	}
+	if (runs_finish(r->name, "finished", &e))
+		die_err(&e);
+	return summary_print(r, bin, &e) ? (warn("%s", e.text), EX_DONE) : EX_DONE;
+}
+
+static void banner(const struct run *r)
+{
+	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
+	const char *from = json_get_str(r->json, "state_from", NULL);
+	const cJSON *list = json_get(r->json, "trials");
+	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
+	       *note ? " (" : "", note, *note ? ")" : "", list->child->valuestring,
+	       cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1)->valuestring);
+	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
+	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
+	       (long long)r->seed);
+	printf("  budget    ");
+	summary_budget(r);
+	if (from)
+		printf("  reuse     records up to trial %s, champion %s\n", from,
+		       run_champion(r) ? run_champion(r) : "none yet (the baseline)");
+	else
+		printf("  reuse     nothing yet: first run of %s on %s\n", r->spec, r->device);
+	if (*key && getenv(key))
+		printf("  key       in the environment (%s): make and its children can see it; a 0600 "
+		       "file named by the profile is safer\n", key);
+	fflush(stdout);
+}
+
+static int dry_make(void)
+{
+	const char *p = getenv("MAKEFLAGS");
+	size_t n = p && p[0] != '-' ? strcspn(p, " =") : 0;
+	if (n && p[n] == '=')
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (strchr("nqt", p[i]))
+			return 1;
+	return 0;
+}
+
+static void devices(void)
+{
+	static const char *const all[] = {"cuda", "emu", "sim"};
+	struct err e;
+	for (int i = 0; i < 3; i++) {
+		int bad = device_check(all[i], &e);
+		printf("%-5s %s%s\n", all[i], bad ? e.text : device_note(all[i]),
+		       strcmp(all[i], device_default()) == 0 ? "  (default)" : "");
+	}
+}
+
+/* The run to work on; 0 when there is nothing to do. */
+static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct err *e)
+{
+	struct run r;
+	struct run_plan plan = {0};
+	int rolled;
+	if (runs_newest(name, e))
+		return -1;
+	int open = *name && !runs_finished(name);
+	if (open && mode != ITERATE && mode != RESUME && mode != TIDY && !given("NEW"))
+		return err_set(e, EX_BADUSE, "run %s is unfinished; `make resume` finishes it, NEW=1 "
+			       "gives it up", name);
+	if (open) {
+		if (run_read(name, &r, e))
+			return -1;
+		int moved;
+		int rc = recover_run(&r, &moved, e) || recover_record(&rolled, e) ? -1 : 0;
+		if (!rc && !given("NEW") && mode != TIDY) {
+			must_agree(&r);
+			resume(&r, bin, moved);
+		}
+		run_free(&r);
+		if (rc || !given("NEW"))
+			return rc ? rc : mode != TIDY;
+		if (runs_finish(name, "given_up", e))
+			return -1;
+	} else if (recover_record(&rolled, e)) {
+		return -1;
+	}
+	if (mode == TIDY || mode == RESUME)
+		return puts(mode == TIDY ? "tidy" : "nothing to resume: every run is finished") < 0;
+	plan_run(&plan, mode, bin);
+	return runs_make(&plan, name, e) ? -1 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = {0};
+	struct lock lock;
+	struct run r;
+	char path[512], name[TRIAL_ID];
+	prog_name(argv[0]);
+	if (argc == 2 && strcmp(argv[1], "-h") == 0) {
+		fputs(HELP, stdout);
+		return fflush(stdout) ? EX_SYS : EX_DONE;
+	}
+	enum mode mode = parse(argc, argv);
+	if (mode == DEVICES) {
+		devices();
+		return EX_DONE;
+	}
+	if (dry_make()) {
+		puts("iterate: would start or continue a run; make -n, -q and -t start nothing");
+		return EX_DONE;
+	}
+	if (!file_exists("specs") || !file_exists("tools/make/trials.mk"))
+		die(EX_BADUSE, "start me in the root of Touchstone");
+	const char *bin = getenv("TS_BIN");
+	if (!bin || !*bin) {
+		if (spawn_tool("run", path, sizeof path, &e))
+			die_err(&e);
+		*strrchr(path, '/') = '\0';
+		bin = short_path(path);
+	}
+	if (lock_take(&lock, "run", LOCK_ALONE, 0, &e))
+		die(EX_AGAIN, "another make is at work: %s", e.text);
+	int what = choose(mode, bin, name, &e);
+	if (what < 0)
+		die_err(&e);
+	if (!what)
+		return EX_DONE;
+	if (run_read(name, &r, &e) || runs_claim(&r, &e))
+		die_err(&e);
+	banner(&r);
+	catch_signals();
+	int made = run_make(&r, bin, &e);
+	if (made < 0)
+		die_err(&e);
+	int code = finish(&r, made, bin);
+	run_free(&r);
+	lock_drop(&lock);
+	return code;
+}
