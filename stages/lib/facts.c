@@ -30,6 +30,7 @@ static const struct facts SMALL = {
 	.max_cluster = 8,
 	.max_grid = {2147483647, 65535, 65535},
 	.max_block = {1024, 1024, 64},
+	.one_config = 1,
 };
 
 int facts_find(const char *device, struct facts *out, struct err *e)
@@ -40,6 +41,7 @@ int facts_find(const char *device, struct facts *out, struct err *e)
 	if (strcmp(device, "sim"))
 		return err_set(e, EX_BADUSE, "unknown device '%s' (emu, sim)", device);
 	out->class = DEVICE_SIM;
+	out->one_config = 0;
 	snprintf(out->name, sizeof out->name, "simulated, no code is run");
 	snprintf(out->slug, sizeof out->slug, "sim");
 	out->sm_count = 132;

@@ -34,6 +34,7 @@ struct facts {
 	int64_t max_cluster;      /* blocks of one cluster */
 	int64_t max_grid[3];
 	int64_t max_block[3];
+	int one_config;           /* one build serves all sizes: a tunable's `choose` is not looked at */
 
 	/* Resident blocks per SM of a compiled entry. NULL: from threads and shared memory alone
 	 * (registers unknown), as emu does. Returns 0, or -1 with `e`. */

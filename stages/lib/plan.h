@@ -203,7 +203,8 @@ struct plan_config {
 };
 
 void plan_config_current(const struct plan *p, struct plan_config *c);
-/* The effective one at a workload: `choose` applied over `current`. */
+/* The effective one at a workload: `choose` applied over `current`, unless the device builds one
+ * image for all sizes (facts.one_config: emu). */
 int plan_config_for(const struct plan *p, const struct spec *s, const struct axes *a, const struct facts *f,
 		    struct plan_config *c, struct err *e);
 int plan_config_equal(const struct plan_config *a, const struct plan_config *b);

@@ -20,7 +20,7 @@ int plan_config_for(const struct plan *p, const struct spec *s, const struct axe
 {
 	struct plan_env env = {p, s, a, f, NULL, NULL, 0, NULL};
 	plan_config_current(p, c);
-	for (int i = 0; i < p->ntunables; i++) {
+	for (int i = 0; i < p->ntunables && !f->one_config; i++) {
 		const struct plan_tunable *t = &p->tunable[i];
 		for (int k = 0; k < t->nchoose; k++) {
 			int64_t holds;

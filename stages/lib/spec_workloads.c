@@ -79,6 +79,8 @@ static int parse_public_one(struct jwalk *w, const cJSON *m, struct spec *s)
 			return -1;
 		if (!text[0] || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(text))
 			return jwalk_fail(w, "a workload name consists of a-z 0-9 _ -");
+		if (!strncmp(text, "tiny", 4))
+			return jwalk_fail(w, "names that begin with 'tiny' are taken");
 		snprintf(k->name, sizeof k->name, "%s", text);
 	}
 	for (int i = 0; i < s->npublic; i++)

@@ -1,0 +1,447 @@
+/*
+ * guard.c - is this a candidate at all? Slots, bytes, plan, source rules, duplicates, compile.
+ *
+ * Reads aK/propose.json, aK/candidate/ by the hashes on record, the pinned spec, trials/index.tsv up to
+ * the trial this one may know. Writes aK/guard.json, aK/guard.log and, for emu, the artefacts that
+ * later steps load by hash (for sim: a text naming the sources). Never runs a candidate, never
+ * compiles in this process (the box does), never decides by the compiler's text.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/box_call.h"
+#include "lib/facts.h"
+#include "lib/file.h"
+#include "lib/json.h"
+#include "lib/plan.h"
+#include "lib/reason.h"
+#include "lib/source.h"
+#include "lib/spec.h"
+#include "lib/stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char HELP[] =
+	"guard - check a candidate's files and compile them\n"
+	"\n"
+	"usage: guard trials/NNNN/aK/guard.json\n"
+	"\n"
+	"Accepts exactly candidate/kernel.cu and candidate/plan.json: printable ASCII, within the\n"
+	"size caps, a strict plan that fits the spec and the device at every public and tiny size,\n"
+	"no reserved names, no credentials, no headers beyond the allowed ones, not tried before.\n"
+	"Then the box compiles the source and its artefact is gated: no state of its own, no code\n"
+	"outside kernels, no foreign symbols.\n"
+	"\n"
+	"reads   aK/propose.json, aK/candidate/, the run's spec, trials/index.tsv\n"
+	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize, emu-race; sim)\n"
+	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
+	"\n"
+	"run settings: allow_duplicate 1 accepts a candidate that was tried before\n";
+
+enum { BUILDS = 3 };
+static const char *const BUILD[BUILDS] = {"emu-fast", "emu-sanitize", "emu-race"};
+
+struct guard {
+	struct stage *s;
+	struct spec *spec;
+	struct plan *plan;
+	struct facts facts;
+	struct buf kernel, text, log; /* text: plan.json */
+	struct box_result build[BUILDS];
+	int nbuilds;
+	int closed;                   /* rejected */
+};
+
+static struct guard guard; /* static: the verdict keeps pointers to isolation names */
+
+/* ---- saying no ---- */
+
+static int reject(struct guard *g, const char *code, int line, const char *message)
+{
+	g->closed = 1;
+	if (line > 0)
+		verdict_set(&g->s->v, V_REJECT, code, "kernel.cu:%d: %s", line, message);
+	else
+		verdict_set(&g->s->v, V_REJECT, code, "%s", message);
+	buf_addf(&g->log, "FAIL %s\n", code);
+	if (line > 0)
+		buf_addf(&g->log, "kernel.cu:%d: ", line);
+	buf_addf(&g->log, "%s\n", message);
+	return 0;
+}
+
+static void passed(struct guard *g, const char *what)
+{
+	buf_addf(&g->log, "ok   %s\n", what);
+}
+
+/* ---- slots ---- */
+
+/* Exactly the two slots, plain files. */
+static int check_scope(struct guard *g, struct err *e)
+{
+	static const char *const slot[] = {"kernel.cu", "plan.json"};
+	char dir[TRIAL_PATH], path[TRIAL_PATH + 16], file[32];
+	snprintf(file, sizeof file, "%s/candidate", stage_candidate_dir(g->s));
+	trial_path(dir, g->s->id, file);
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	if (!d)
+		return errno == ENOENT ? reject(g, "guard.scope", 0, "there is no candidate folder")
+				       : err_sys(e, "cannot open folder '%s'", dir);
+	while (!g->closed && (entry = readdir(d))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (strcmp(entry->d_name, slot[0]) && strcmp(entry->d_name, slot[1]))
+			reject(g, "guard.scope", 0, "the candidate has a file besides kernel.cu and plan.json");
+	}
+	closedir(d);
+	for (int i = 0; i < 2 && !g->closed; i++) {
+		struct stat st;
+		char why[64];
+		snprintf(path, sizeof path, "%s/%s", dir, slot[i]);
+		snprintf(why, sizeof why, "%s is missing or no plain file", slot[i]);
+		if (lstat(path, &st) || !S_ISREG(st.st_mode))
+			reject(g, "guard.scope", 0, why);
+		else if (st.st_size > 1 << 20)
+			reject(g, "guard.size", 0, "a file is larger than 1 MiB");
+	}
+	return 0;
+}
+
+static int check_bytes(struct guard *g)
+{
+	struct source_finding f;
+	size_t most = (size_t)g->spec->limits.source_bytes;
+	if (source_ascii("kernel.cu", buf_str(&g->kernel), g->kernel.len, most, &f) ||
+	    source_ascii("plan.json", buf_str(&g->text), g->text.len, PLAN_MAX_BYTES, &f) ||
+	    source_credential("kernel.cu", buf_str(&g->kernel), g->kernel.len, &f) ||
+	    source_credential("plan.json", buf_str(&g->text), g->text.len, &f))
+		return reject(g, f.code, 0, f.message);
+	passed(g, "slots, alphabet, sizes, no credentials");
+	return 0;
+}
+
+/* ---- plan ---- */
+
+static int check_plan(struct guard *g)
+{
+	static const struct json_limits limits = {PLAN_MAX_BYTES, 8};
+	struct err why;
+	cJSON *json = json_parse(buf_str(&g->text), g->text.len, &limits, "plan.json", &why);
+	if (!json)
+		return reject(g, "guard.json", 0, why.text);
+	cJSON_Delete(json);
+	if (plan_parse(buf_str(&g->text), g->text.len, "plan.json", &g->plan, &why) ||
+	    plan_check(g->plan, g->spec, &why))
+		return reject(g, "guard.plan", 0, why.text);
+	passed(g, "plan.json fits the grammar and the spec");
+	return 0;
+}
+
+static int check_config(struct guard *g, const struct axes *a, const char *name)
+{
+	struct plan_config c;
+	struct err why;
+	char text[160];
+	int legal;
+	if (plan_config_for(g->plan, g->spec, a, &g->facts, &c, &why) ||
+	    plan_config_legal(g->plan, g->spec, a, &g->facts, &c, &legal, &why))
+		return reject(g, "guard.plan", 0, why.text);
+	if (legal)
+		return 0;
+	snprintf(text, sizeof text, "plan.json: constraints: the chosen tunables break one at workload %s", name);
+	return reject(g, "guard.limits", 0, text);
+}
+
+/* Numbers at every size that is public. Held-out sizes are met when they are drawn. */
+static int check_sizes(struct guard *g)
+{
+	const struct spec *s = g->spec;
+	struct jsonw *w = &g->s->v.data;
+	jw_obj(w, "launches");
+	for (int i = 0; i < s->npublic + s->ntiny && !g->closed; i++) {
+		const struct spec_workload *k = i < s->npublic ? &s->public[i] : &s->tiny[i - s->npublic];
+		const struct axes *a = g->facts.class == DEVICE_CUDA ? &k->gpu : &k->emu;
+		struct launches l;
+		struct err why;
+		char text[sizeof why.text + 96];
+		if (check_config(g, a, k->name) || g->closed)
+			break;
+		if (plan_resolve(g->plan, s, a, &g->facts, 0, &l, &why)) {
+			snprintf(text, sizeof text, "%s (workload %s)", why.text, k->name);
+			reject(g, "guard.limits", 0, text);
+			break;
+		}
+		jw_int(w, k->name, l.n);
+		launches_free(&l);
+	}
+	jw_end(w);
+	if (!g->closed)
+		passed(g, "launches within the limits at every public and tiny size");
+	return 0;
+}
+
+/* ---- source ---- */
+
+static int check_source(struct guard *g)
+{
+	const char *headers[SPEC_MAX_HEADERS + 1] = {NULL};
+	struct source_finding f;
+	for (int i = 0; i < g->spec->nheaders; i++)
+		headers[i] = g->spec->header[i];
+	struct source_rules rules = {.asm_ok = g->facts.class != DEVICE_EMU, .headers = headers};
+	if (source_check(buf_str(&g->kernel), g->kernel.len, &rules, &f))
+		return reject(g, f.code, f.line, f.message);
+	passed(g, "source rules");
+	return 0;
+}
+
+/* ---- duplicates ---- */
+
+/* Only a trial judged under the same spec says anything about this one. */
+static int same_spec(struct guard *g, const char *id)
+{
+	struct trial t;
+	struct run r;
+	struct err why;
+	if (trial_read(id, &t, &why))
+		return 0;
+	int same = !run_read(t.run, &r, &why);
+	if (same) {
+		same = !strcmp(r.spec_sha256, g->s->run.spec_sha256);
+		run_free(&r);
+	}
+	trial_free(&t);
+	return same;
+}
+
+static int ends_with(const char *s, const char *tail)
+{
+	size_t n = strlen(s), k = strlen(tail);
+	return n >= k && !strcmp(s + n - k, tail);
+}
+
+/* One line of the index: trial spec device candidate verdict code. Cut in place. */
+static int match_line(struct guard *g, char *line, const char *candidate, long upto)
+{
+	char *f[6], *rest = line, text[160];
+	for (int i = 0; i < 6; i++)
+		if (!(f[i] = strsep(&rest, "\t")))
+			return 0;
+	if (trial_number(f[0]) < 1 || trial_number(f[0]) > upto || strcmp(f[1], g->s->trial.spec) ||
+	    strcmp(f[2], g->s->trial.device) || strcmp(f[3], candidate) || !strcmp(f[4], "invalid"))
+		return 0;
+	if (!same_spec(g, f[0]))
+		return 0;
+	int hangs = ends_with(f[5], ".timeout") || ends_with(f[5], ".deadlock");
+	snprintf(text, sizeof text, "trial %.15s was this candidate: %.15s, %.40s", f[0], f[4], f[5]);
+	return reject(g, hangs ? "guard.hang" : "guard.duplicate", 0, text);
+}
+
+static int check_duplicate(struct guard *g, struct err *e)
+{
+	char kernel[HASH_HEX], plan[HASH_HEX], candidate[HASH_HEX];
+	const char *sees = g->s->trial.sees[0] ? g->s->trial.sees
+					       : json_get_str(g->s->run.json, "state_from", "");
+	long upto = *sees ? trial_number(sees) : 0;
+	struct buf index = BUF_INIT;
+	if (upto < 1 || run_int(&g->s->run, "allow_duplicate", 0) || !file_exists("trials/index.tsv"))
+		return 0;
+	hash_hex(buf_str(&g->kernel), g->kernel.len, kernel);
+	hash_hex(buf_str(&g->text), g->text.len, plan);
+	trial_candidate_sha(kernel, plan, candidate);
+	if (file_read("trials/index.tsv", (size_t)256 << 20, &index, e)) {
+		buf_free(&index);
+		return -1;
+	}
+	char *rest = index.data, *line;
+	while (!g->closed && rest && (line = strsep(&rest, "\n")))
+		if (strstr(line, candidate))
+			match_line(g, line, candidate, upto);
+	buf_free(&index);
+	if (!g->closed)
+		passed(g, "not tried before");
+	return 0;
+}
+
+/* ---- compile ---- */
+
+static int make_macros(struct guard *g, struct box_macro **out, char ***text, size_t *count)
+{
+	struct plan_config c;
+	plan_config_current(g->plan, &c);
+	*text = plan_macros(g->plan, g->spec, &c);
+	for (*count = 0; (*text)[*count]; (*count)++)
+		;
+	*out = xcalloc(*count + 1, sizeof **out);
+	for (size_t i = 0; i < *count; i++) {
+		char *equals = strchr((*text)[i], '=');
+		*equals = '\0';
+		(*out)[i] = (struct box_macro){.name = (*text)[i], .value = strtoll(equals + 1, NULL, 10)};
+	}
+	return 0;
+}
+
+/* One build into aK/artefact/. 0 with g->closed when the source does not pass. */
+static int build_one(struct guard *g, const struct box_request *base, int i, struct err *e)
+{
+	struct box_request q = *base;
+	struct box_result *r = &g->build[i];
+	char file[TRIAL_PATH];
+	q.mode = BUILD[i];
+	if (box_compile(&q, r, e))
+		return -1;
+	g->nbuilds = i + 1;
+	if (r->ok) {
+		snprintf(file, sizeof file, "%s/artefact/%s", stage_candidate_dir(g->s), BUILD[i]);
+		verdict_output_sha(&g->s->v, file, r->sha256);
+		buf_addf(&g->log, "ok   %s %.12s%s\n", BUILD[i], r->sha256, r->cached ? " (cached)" : "");
+	} else if (i == 0) {
+		reject(g, reason_find(r->code) ? r->code : "compile.error", 0, r->message);
+	} else {
+		/* An instrumented build may fail where the plain one does not (size, time): the
+		 * tests then have less to go by, which is no fault of the source. */
+		buf_addf(&g->log, "note %s was not built: %s: %s\n", BUILD[i], r->code, r->message);
+	}
+	if (r->log[0])
+		buf_addf(&g->log, "\n%s\n", r->log);
+	return 0;
+}
+
+static int compile_emu(struct guard *g, struct err *e)
+{
+	const char *entries[PLAN_MAX_ENTRIES];
+	char dir[TRIAL_PATH], sub[32], **text;
+	struct box_macro *macros;
+	size_t count;
+	int rc = 0;
+	snprintf(sub, sizeof sub, "%s/artefact", stage_candidate_dir(g->s));
+	trial_path(dir, g->s->id, sub);
+	for (int i = 0; i < g->plan->nentries; i++)
+		entries[i] = g->plan->entry[i];
+	make_macros(g, &macros, &text, &count);
+	struct box_request q = {.source = buf_str(&g->kernel), .source_len = g->kernel.len, .entries = entries,
+				.entry_count = (size_t)g->plan->nentries, .macros = macros,
+				.macro_count = count, .fast_math = g->plan->compile.fast_math, .out_dir = dir,
+				.wall_s = (double)g->spec->limits.compile_s};
+	for (int i = 0; i < BUILDS && !rc && !g->closed; i++)
+		rc = build_one(g, &q, i, e);
+	free(macros);
+	plan_macros_free(text);
+	return rc;
+}
+
+/* sim runs nothing: its artefact says what it stands for. */
+static int write_sim(struct guard *g, struct err *e)
+{
+	char kernel[HASH_HEX], plan[HASH_HEX], file[TRIAL_PATH], dir[TRIAL_PATH];
+	struct buf out = BUF_INIT;
+	hash_hex(buf_str(&g->kernel), g->kernel.len, kernel);
+	hash_hex(buf_str(&g->text), g->text.len, plan);
+	snprintf(file, sizeof file, "%s/artefact", stage_candidate_dir(g->s));
+	trial_path(dir, g->s->id, file);
+	buf_addf(&out, "simulated: nothing was compiled\nkernel.cu %s\nplan.json %s\n", kernel, plan);
+	snprintf(file, sizeof file, "%s/artefact/sim", stage_candidate_dir(g->s));
+	int rc = dir_make(dir, e) ? -1 : stage_side(g->s, file, buf_str(&out), out.len, e);
+	buf_free(&out);
+	return rc;
+}
+
+/* ---- the stage ---- */
+
+static void record(struct guard *g)
+{
+	struct jsonw *w = &g->s->v.data;
+	jw_int(w, "kernel_bytes", (int64_t)g->kernel.len);
+	jw_int(w, "plan_bytes", (int64_t)g->text.len);
+	if (g->plan) {
+		int64_t space;
+		jw_obj(w, "config");
+		for (int i = 0; i < g->plan->ntunables; i++)
+			jw_int(w, g->plan->tunable[i].name, g->plan->tunable[i].current);
+		jw_end(w);
+		if (!plan_space(g->plan, &space, NULL))
+			jw_int(w, "space", space);
+	}
+	jw_arr(w, "builds");
+	for (int i = 0; i < g->nbuilds; i++) {
+		const struct box_result *r = &g->build[i];
+		jw_obj(w, NULL);
+		jw_str(w, "mode", BUILD[i]);
+		jw_bool(w, "ok", r->ok);
+		jw_str(w, "code", r->code);
+		jw_str(w, "compiler", r->compiler);
+		jw_num(w, "seconds", r->seconds);
+		jw_bool(w, "cached", r->cached);
+		if (r->facts)
+			jw_item(w, "facts", r->facts);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void name_isolation(struct guard *g)
+{
+	char *rest = NULL, *p = g->nbuilds ? g->build[0].isolation : NULL;
+	for (p = p ? strtok_r(p, ", ", &rest) : NULL; p; p = strtok_r(NULL, ", ", &rest))
+		verdict_isolation(&g->s->v, p);
+}
+
+static int check_all(struct guard *g, struct err *e)
+{
+	if (check_scope(g, e))
+		return -1;
+	if (g->closed)
+		return 0;
+	if (stage_candidate(g->s, &g->kernel, &g->text, e))
+		return -1;
+	int (*const check[])(struct guard *) = {check_bytes, check_plan, check_sizes, check_source};
+	for (size_t i = 0; i < sizeof check / sizeof check[0] && !g->closed; i++)
+		check[i](g);
+	if (!g->closed && check_duplicate(g, e))
+		return -1;
+	if (g->closed)
+		return 0;
+	return g->facts.class == DEVICE_SIM ? write_sim(g, e) : compile_emu(g, e);
+}
+
+static int guard_work(struct stage *s, struct err *e)
+{
+	struct guard *g = &guard;
+	char dir[TRIAL_PATH], log[TRIAL_PATH];
+	g->s = s;
+	run_path(dir, s->trial.run, "spec");
+	if (facts_find(s->trial.device, &g->facts, e) || spec_load(dir, &g->spec, e) || check_all(g, e))
+		return -1;
+	if (!g->closed)
+		verdict_set(&s->v, V_PASS, "ok", g->facts.class == DEVICE_SIM ? "simulated: nothing was compiled"
+										: "compiled and gated");
+	record(g);
+	name_isolation(g);
+	snprintf(log, sizeof log, "%s/guard.log", stage_candidate_dir(s));
+	return stage_side(s, log, buf_str(&g->log), g->log.len, e);
+}
+
+static void guard_free(struct guard *g)
+{
+	for (int i = 0; i < BUILDS; i++)
+		box_result_free(&g->build[i]);
+	plan_free(g->plan);
+	spec_free(g->spec);
+	buf_free(&g->kernel);
+	buf_free(&g->text);
+	buf_free(&g->log);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct stage_about about = {.stage = "guard", .help = HELP, .work = guard_work};
+	int rc = stage_main(argc, argv, &about);
+	guard_free(&guard);
+	return rc;
+}
