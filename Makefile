@@ -47,6 +47,7 @@ SHELL := /bin/sh
 ## SEED=1             orders the search; never derives a key
 ## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
+## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
 SPEC ?=
 N ?=
@@ -66,6 +67,7 @@ KERNEL ?=
 PLAN ?=
 TRIAL ?=
 FROM ?=
+NEW ?=
 
 include tools/make/build.mk
 
@@ -75,7 +77,7 @@ include tools/make/build.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S ALLOW_WEAK
+	MAX_WALL_S ALLOW_WEAK NEW
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
@@ -117,8 +119,8 @@ adopt: all ## candidate files from FROM=folder, as a new trial
 replay: all ## rebuild TRIAL from its record, judge it again, compare
 	$(Q)$(B)/bin/replay $(call given,TRIAL)
 
-new: $(B)/bin/iterate ## give up the interrupted run, so that the next iterate starts a new one
-	$(ITERATE) --new
+new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working template
+	$(Q)$(B)/bin/new $(call quote,$(SPEC))
 
 devices: all ## what this machine can run on
 	$(Q)$(B)/bin/iterate --devices

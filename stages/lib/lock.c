@@ -102,6 +102,19 @@ void lock_drop(struct lock *l)
 	l->fd = -1;
 }
 
+long lock_holder(const char *name)
+{
+	char path[160];
+	struct flock f = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	snprintf(path, sizeof path, "trials/.lock/%s", name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return 0;
+	long pid = fcntl(fd, F_GETLK, &f) == 0 && f.l_type != F_UNLCK ? (long)f.l_pid : 0;
+	close(fd);
+	return pid;
+}
+
 int lock_lane(struct lock *l, const char *device, enum lock_mode mode, int wait_ms, struct err *e)
 {
 	char gate_name[96], lane_name[96];

@@ -32,6 +32,10 @@ enum lock_mode { LOCK_SHARED, LOCK_ALONE };
 int lock_take(struct lock *l, const char *name, enum lock_mode mode, int wait_ms, struct err *e);
 void lock_drop(struct lock *l);
 
+/* Pid of the process that holds trials/.lock/NAME alone, 0 when nobody does. For reports; a
+ * process asks this only about locks it does not hold itself. */
+long lock_holder(const char *name);
+
 /* The lane of a device ("emu", "sim", a GPU's slug). Same waiting rules; hold it only around the
  * work that must not be disturbed, or that disturbs. */
 int lock_lane(struct lock *l, const char *device, enum lock_mode mode, int wait_ms, struct err *e);

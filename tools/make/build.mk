@@ -15,17 +15,18 @@ WARN := -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Istages/lib $(WARN) $(SANFLAGS) $(CFLAGS)
 
-# Libraries by program. Found by looking for files: nothing is run while the Makefile is read.
+# Libraries by program. Found by looking for files: nothing is run while the Makefile is read, and
+# (=, not :=) nothing is looked for before tools/install-deps has had its turn.
 # libcrypto is linked statically where its archive exists: only SHA-256 is taken from it, and
 # the shared one costs every program a millisecond of start-up.
-INCDIRS := /usr/include /usr/local/include $(wildcard /usr/include/*-linux-*)
-LIBDIRS := /usr/lib /usr/lib64 /usr/local/lib $(wildcard /usr/lib/*-linux-*)
+INCDIRS = /usr/include /usr/local/include $(wildcard /usr/include/*-linux-*)
+LIBDIRS = /usr/lib /usr/lib64 /usr/local/lib $(wildcard /usr/lib/*-linux-*)
 first_of = $(firstword $(wildcard $1))
-CRYPTO := $(or $(if $(SAN),,$(call first_of,$(LIBDIRS:%=%/libcrypto.a))),-lcrypto)
-HAVE_SECCOMP := $(call first_of,$(INCDIRS:%=%/seccomp.h))
+CRYPTO = $(or $(if $(SAN),,$(call first_of,$(LIBDIRS:%=%/libcrypto.a))),-lcrypto)
+HAVE_SECCOMP = $(call first_of,$(INCDIRS:%=%/seccomp.h))
 ALL_CFLAGS += $(if $(HAVE_SECCOMP),-DHAVE_SECCOMP)
 LDFLAGS += $(SANFLAGS) -Wl,--as-needed -Wl,--gc-sections
-LDLIBS := -lcjson $(CRYPTO) $(if $(HAVE_SECCOMP),-lseccomp) -lm -ldl -lpthread
+LDLIBS = -lcjson $(CRYPTO) $(if $(HAVE_SECCOMP),-lseccomp) -lm -ldl -lpthread
 LIBS_client := -lcurl
 
 LIB_SRC := $(wildcard stages/lib/*.c)
@@ -41,16 +42,18 @@ $(B)/ok/deps: tools/install-deps | $(B)/ok
 	$(Q)tools/install-deps
 	$(Q)touch $@
 
-FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LDLIBS)
-ifneq ($(FLAGS_NOW),$(file <$(B)/ok/flags))
+FLAGS_NOW = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LDLIBS)
+ifeq (,$(wildcard $(B)/ok/deps))
+$(B)/ok/flags: FORCE
+else ifneq ($(FLAGS_NOW),$(file <$(B)/ok/flags))
 $(B)/ok/flags: FORCE
 endif
-$(B)/ok/flags: | $(B)/ok
+$(B)/ok/flags: | $(B)/ok/deps
 	@printf '%s\n' '$(FLAGS_NOW)' >$@
 .PHONY: FORCE
 FORCE:
 
-$(OBJECTS): $(B)/obj/%.o: %.c $(B)/ok/flags | $(B)/ok/deps $(sort $(dir $(OBJECTS)))
+$(OBJECTS): $(B)/obj/%.o: %.c $(B)/ok/flags | $(sort $(dir $(OBJECTS)))
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 

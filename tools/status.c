@@ -1,0 +1,203 @@
+/*
+ * status.c - how the newest run stands, the champions, and which records other builds made.
+ *
+ * Reads trials/, champion/ and its own folder of programs; writes nothing and takes no lock, so
+ * it works from another terminal while a run is on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../stages/lib/device.h"
+#include "../stages/lib/file.h"
+#include "../stages/lib/json.h"
+#include "../stages/lib/lock.h"
+#include "../stages/lib/run.h"
+#include "../stages/lib/runs.h"
+#include "../stages/lib/spawn.h"
+#include "../stages/lib/summary.h"
+#include "../stages/lib/verdict.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char HELP[] =
+	"usage: status [--champion [--SPEC=name] | --stale]\n"
+	"\n"
+	"  (none)       the newest run: trials by verdict and reason, champion, spend, what is in\n"
+	"               flight\n"
+	"  --champion   the best candidate of every problem (or of SPEC) on every device\n"
+	"  --stale      trials with verdicts of programs other than the present builds\n"
+	"\n"
+	"exit: 0 done, 2 usage, 3 malformed record\n";
+
+/* The last step of an open trial that has a verdict, and whether a program is at work on it. */
+static void print_open(const char *id)
+{
+	char path[TRIAL_PATH], name[40];
+	int last = -1;
+	for (int i = 0; i < STEP_COUNT; i++) {
+		trial_step_path(path, id, (enum step)i);
+		if (file_exists(path))
+			last = i;
+	}
+	snprintf(name, sizeof name, "trial-%s", id);
+	long pid = lock_holder(name);
+	if (pid)
+		printf("  in flight %s at %s (process %ld)\n", id,
+		       step_info((enum step)(last + 1))->name, pid);
+	else if (last >= 0)
+		printf("  open      %s, next %s\n", id, step_info((enum step)(last + 1))->name);
+}
+
+static int print_run(struct err *e)
+{
+	char name[TRIAL_ID], path[TRIAL_PATH];
+	struct run r;
+	struct summary s;
+	if (runs_newest(name, e))
+		return -1;
+	if (!*name)
+		return puts("no run yet; `make iterate` makes one") < 0;
+	if (run_read(name, &r, e))
+		return -1;
+	long pid = lock_holder("run");
+	const char *note = device_note(r.device);
+	printf("run %s: %s on %s%s%s%s, proposer %s, ", name, r.spec, r.device, *note ? " (" : "",
+	       note, *note ? ")" : "", r.proposer);
+	if (runs_finished(name))
+		puts("finished");
+	else if (pid)
+		printf("running (process %ld)\n", pid);
+	else
+		puts("interrupted; `make resume` goes on");
+	summary_read(&r, &s);
+	summary_rows(&r, &s);
+	summary_free(&s);
+	const cJSON *list = json_get(r.json, "trials");
+	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
+		trial_step_path(path, t->valuestring, STEP_PROMOTE);
+		if (!file_exists(path))
+			print_open(t->valuestring);
+	}
+	run_free(&r);
+	return 0;
+}
+
+static int by_name(const char *dir, struct dirent ***list)
+{
+	int n = scandir(dir, list, NULL, alphasort);
+	return n < 0 ? 0 : n;
+}
+
+static void print_champion(const char *spec, const char *device)
+{
+	char path[TRIAL_PATH];
+	snprintf(path, sizeof path, "champion/%.64s/%.64s/evidence/promote.json", spec, device);
+	cJSON *j = json_read(path, &JSON_OURS, NULL, NULL);
+	const cJSON *data = j ? json_get(j, "data") : NULL;
+	if (!data)
+		return;
+	const char *note = device_note(device);
+	double ratio = json_get_num(data, "ratio_baseline", 0);
+	printf("%s on %s: trial %s", spec, device, json_get_str(j, "trial", "?"));
+	if (ratio > 0)
+		printf(", %.3fx of the baseline", ratio);
+	printf("%s%s%s\n  champion/%s/%s/kernel.cu\n", *note ? " (" : "", note, *note ? ")" : "",
+	       spec, device);
+	cJSON_Delete(j);
+}
+
+static int print_champions(const char *only)
+{
+	struct dirent **specs, **devices;
+	int n = by_name("champion", &specs), shown = 0;
+	for (int i = 0; i < n; i++) {
+		const char *spec = specs[i]->d_name;
+		char dir[TRIAL_PATH];
+		if (!trial_name_ok(spec) || (only && strcmp(only, spec) != 0))
+			continue;
+		snprintf(dir, sizeof dir, "champion/%.64s", spec);
+		int m = by_name(dir, &devices);
+		for (int k = 0; k < m; k++)
+			if (trial_name_ok(devices[k]->d_name)) {
+				print_champion(spec, devices[k]->d_name);
+				shown++;
+			}
+	}
+	if (!shown)
+		puts("no champion yet: the baseline stands");
+	return 0;
+}
+
+/* Hash of the present build of a tool; "" when there is none. Cached for a handful of names. */
+static const char *present(const char *tool)
+{
+	static struct { char name[40], sha[HASH_HEX]; } cache[16];
+	char path[512];
+	int i = 0;
+	while (i < 15 && *cache[i].name && strcmp(cache[i].name, tool) != 0)
+		i++;
+	if (strcmp(cache[i].name, tool) != 0) {
+		snprintf(cache[i].name, sizeof cache[i].name, "%s", tool);
+		if (spawn_tool(tool, path, sizeof path, NULL) ||
+		    hash_file(path, cache[i].sha, NULL))
+			cache[i].sha[0] = '\0';
+	}
+	return cache[i].sha;
+}
+
+static int print_stale(void)
+{
+	struct dirent **list;
+	int n = by_name("trials", &list), stale = 0;
+	for (int i = 0; i < n; i++) {
+		const char *id = list[i]->d_name;
+		int any = 0;
+		for (int k = 0; trial_id_ok(id) && k < STEP_COUNT; k++) {
+			struct verdict_in in;
+			if (verdict_read(id, (enum step)k, &in, NULL))
+				continue;
+			const cJSON *tool = json_get(in.json, "tool");
+			const char *sha = tool ? json_get_str(tool, "sha256", "") : "";
+			const char *name = tool ? json_get_str(tool, "name", "") : "";
+			if (in.kind != V_SKIP && trial_name_ok(name) &&
+			    strcmp(sha, present(name)) != 0)
+				printf("%s%s", any++ ? " " : xasprintf("%s ", id), step_info((enum step)k)->name);
+			verdict_in_free(&in);
+		}
+		if (any)
+			putchar('\n');
+		stale += any > 0;
+	}
+	printf("%d trial%s made by other builds than the present ones\n", stale,
+	       stale == 1 ? " was" : "s were");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = {0};
+	const char *spec = NULL;
+	int champion = 0, stale = 0;
+	prog_name(argv[0]);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "-h") == 0) {
+			fputs(HELP, stdout);
+			return fflush(stdout) ? EX_SYS : EX_DONE;
+		}
+		if (strcmp(argv[i], "--champion") == 0)
+			champion = 1;
+		else if (strcmp(argv[i], "--stale") == 0)
+			stale = 1;
+		else if (strncmp(argv[i], "--SPEC=", 7) == 0)
+			spec = argv[i] + 7;
+		else
+			die(EX_BADUSE, "'%s' is no option; -h for help", argv[i]);
+	}
+	int rc = champion ? print_champions(spec) : stale ? print_stale() : print_run(&e);
+	if (rc < 0)
+		die_err(&e);
+	return EX_DONE;
+}
