@@ -9,11 +9,12 @@
  */
 #include "buf.h"
 #include "checker_call.h"
-#include "file.h"
+#include "fakes.h"
 #include "hostref.h"
 #include "image.h"
 #include "proof.h"
 #include "stats.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 static const char HELP[] =
 	"check - prove a spec before it is used\n"
@@ -50,9 +52,8 @@ struct check {
 	uint64_t rep;
 };
 
-static void say(struct check *c, int ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static void say(struct check *c, int ok, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4)))
+say(struct check *c, int ok, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -128,112 +129,16 @@ static int again(struct check *c, struct checker_prep *p, struct err *e)
 
 /* ---- fakes ---- */
 
-struct fake {
-	struct check *c;
-	const uint8_t *stale;  /* rw content of an earlier rep */
-	int input;             /* for copies */
-};
-
-static uint8_t *got(const struct fake *f, const struct mem_buf *b)
+static struct fake fake_of(struct check *c, const uint8_t *stale)
 {
-	return f->c->rw + b->offset;
+	return (struct fake){.layout = &c->w.w.layout, .rw = c->rw, .in = c->in, .honest = c->out,
+			     .stale = stale};
 }
 
 static size_t count(const struct mem_buf *b)
 {
 	return b->bytes / dtype_size((enum dtype)b->dtype);
 }
-
-static void fill_value(const struct fake *f, const struct mem_buf *b, double v)
-{
-	for (size_t i = 0; i < count(b); i++)
-		dtype_store((enum dtype)b->dtype, got(f, b), i, v);
-}
-
-static void fake_zeros(const struct fake *f, const struct mem_buf *b)
-{
-	memset(got(f, b), 0, b->bytes);
-}
-
-static void fake_one(const struct fake *f, const struct mem_buf *b)
-{
-	fill_value(f, b, 1);
-}
-
-static void fake_mean(const struct fake *f, const struct mem_buf *b)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < count(b); i++)
-		sum += dtype_load((enum dtype)b->dtype, f->c->out + b->offset, i);
-	fill_value(f, b, sum / (double)count(b));
-}
-
-static void fake_copy(const struct fake *f, const struct mem_buf *b)
-{
-	const struct mem_buf *in = mem_find(&f->c->w.w.layout, MEM_INPUT, f->input);
-	size_t n = in ? count(in) : 0;
-
-	for (size_t i = 0; i < count(b) && n; i++)
-		dtype_store((enum dtype)b->dtype, got(f, b), i,
-			    dtype_load((enum dtype)in->dtype, f->c->in + in->offset, i % n));
-}
-
-static void fake_stale(const struct fake *f, const struct mem_buf *b)
-{
-	memcpy(got(f, b), f->stale + b->offset, b->bytes);
-}
-
-static void fake_half(const struct fake *f, const struct mem_buf *b)
-{
-	size_t n = count(b) / 2 * dtype_size((enum dtype)b->dtype);
-
-	memcpy(got(f, b), f->c->out + b->offset, n); /* the rest stays poison */
-}
-
-static void fake_half_zero(const struct fake *f, const struct mem_buf *b)
-{
-	size_t n = count(b) / 2 * dtype_size((enum dtype)b->dtype);
-
-	memcpy(got(f, b), f->c->out + b->offset, n);
-	memset(got(f, b) + n, 0, b->bytes - n);
-}
-
-static void fake_nan(const struct fake *f, const struct mem_buf *b)
-{
-	memcpy(got(f, b), f->c->out + b->offset, b->bytes);
-	dtype_store((enum dtype)b->dtype, got(f, b), count(b) / 3, NAN);
-}
-
-static void fake_inf(const struct fake *f, const struct mem_buf *b)
-{
-	memcpy(got(f, b), f->c->out + b->offset, b->bytes);
-	dtype_store((enum dtype)b->dtype, got(f, b), count(b) / 3, INFINITY);
-}
-
-/* Half the significant bits: float16 for float32, five bits for 16-bit floats. */
-static void fake_coarse(const struct fake *f, const struct mem_buf *b)
-{
-	int m = dtype_mantissa((enum dtype)b->dtype), keep = m >= 24 ? 11 : m - 3;
-
-	for (size_t i = 0; i < count(b); i++) {
-		int x;
-		double v = frexp(dtype_load((enum dtype)b->dtype, f->c->out + b->offset, i), &x);
-		v = ldexp(nearbyint(ldexp(v, keep)), x - keep);
-		dtype_store((enum dtype)b->dtype, got(f, b), i, v);
-	}
-}
-
-static const struct {
-	const char *name;
-	void (*write)(const struct fake *f, const struct mem_buf *b);
-	int floats; /* only where an output is a float */
-} FAKES[] = {
-	{"zeros", fake_zeros, 0},       {"ones", fake_one, 0},
-	{"the mean everywhere", fake_mean, 1}, {"half the rows, rest unwritten", fake_half, 0},
-	{"half the rows, rest zero", fake_half_zero, 0}, {"one NaN", fake_nan, 1},
-	{"one infinity", fake_inf, 1},  {"half the precision", fake_coarse, 1},
-};
 
 static int has_floats(const struct check *c)
 {
@@ -245,7 +150,7 @@ static int has_floats(const struct check *c)
 
 /* Write a fake into fresh memory of the same rep; the checker must refuse it. */
 static int try_fake(struct check *c, const char *name, struct checker_prep *p, const struct fake *f,
-		    void (*write)(const struct fake *f, const struct mem_buf *b), double *least,
+		    fake_fn *write, double *least,
 		    struct err *e)
 {
 	struct compare_result r;
@@ -266,11 +171,11 @@ static int check_fakes(struct check *c, double *least, struct err *e)
 {
 	struct checker_prep p = {.set = 0, .perturb = 1, .poison = 4}, old = p;
 	uint8_t *stale = xmalloc(c->w.w.layout.rw_bytes);
-	struct fake f = {.c = c, .stale = stale};
+	struct fake f = fake_of(c, stale);
 	char name[160];
 	int rc = honest(c, &p, e);
 
-	for (size_t i = 0; i < sizeof FAKES / sizeof FAKES[0] && rc == 0; i++)
+	for (int i = 0; FAKES[i].name && rc == 0; i++)
 		if (!FAKES[i].floats || has_floats(c))
 			rc = try_fake(c, FAKES[i].name, &p, &f, FAKES[i].write, least, e);
 	for (f.input = 0; f.input < c->spec->ninputs && rc == 0; f.input++) {
@@ -295,15 +200,6 @@ static int check_fakes(struct check *c, double *least, struct err *e)
 
 /* ---- second opinion ---- */
 
-static void fake_double(const struct fake *f, const struct mem_buf *b)
-{
-	for (size_t i = 0; i < count(b); i++) {
-		double v;
-		memcpy(&v, f->stale + 8 * i, sizeof v);
-		dtype_store((enum dtype)b->dtype, got(f, b), i, v);
-	}
-}
-
 static int check_reference(struct check *c, struct err *e)
 {
 	static const enum fill_regime REGIMES[] = {REGIME_SPEC, REGIME_MIXED};
@@ -322,7 +218,7 @@ static int check_reference(struct check *c, struct err *e)
 		}
 		double *out = xmalloc(count(out_buf(c, 0)) * sizeof *out + 8);
 		int known = hostref_run(c->spec, &c->w.w.axes, in, c->scalars, out);
-		struct fake f = {.c = c, .stale = (const uint8_t *)out};
+		struct fake f = fake_of(c, (const uint8_t *)out);
 		if (known)
 			fake_double(&f, out_buf(c, 0));
 		free(out);
@@ -422,12 +318,21 @@ static int check_inputs(struct check *c, struct err *e)
 
 /* ---- the baseline, and noise ---- */
 
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static int check_baseline(struct check *c, struct err *e)
 {
 	struct proof_report *r = xcalloc(1, sizeof *r);
 	struct proof_out *o = xcalloc(1, sizeof *o);
 	struct proof_arm san = {.plan = c->sanitize.plan, .artefact = c->sanitize.box.path,
 				.artefact_sha = c->sanitize.box.sha256, .sanitize = 1};
+	double t0;
 	int rc = 0;
 
 	for (int i = 0; i < c->spec->ntiny && rc == 0; i++) {
@@ -442,11 +347,12 @@ static int check_baseline(struct check *c, struct err *e)
 			say(c, o->pass, "baseline under sanitizers, tiny shape %d: %s %.200s", i, o->word,
 			    o->pass ? "" : o->text);
 	}
+	t0 = now_s();
 	if (rc == 0)
 		rc = proof_judge(&c->proof, &c->arm, &PROOF_JUDGE_EMU, r, e);
 	if (rc == 0)
-		say(c, r->pass, "baseline passes its own judge: %s%s%s", r->word, r->pass ? "" : " at ",
-		    r->where);
+		say(c, r->pass, "baseline passes its own judge: %s%s%s (%.1f s)", r->word,
+		    r->pass ? "" : " at ", r->where, now_s() - t0);
 	for (int i = 0; i < r->n && rc == 0; i++)
 		printf("        %-20s honest error %.2g of the bound, relative L2 %.1e, %d regimes, %s\n",
 		       r->row[i].name, r->row[i].worst, r->row[i].rel_l2,
