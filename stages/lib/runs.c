@@ -8,6 +8,7 @@
 #include "file.h"
 #include "json.h"
 #include "jsonw.h"
+#include "tool.h"
 #include "verdict.h"
 
 #include <dirent.h>
@@ -152,7 +153,7 @@ static int put_tools(struct jsonw *w, const char *bin, struct err *e)
 		const char *name = list[i]->d_name;
 		if (!rc && trial_name_ok(name)) {
 			snprintf(path, sizeof path, "%.380s/%.100s", bin, name);
-			rc = hash_file(path, sha, e);
+			rc = tool_hash(path, sha, e);
 			if (!rc)
 				jw_str(w, name, sha);
 		}

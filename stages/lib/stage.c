@@ -9,6 +9,7 @@
 #include "file.h"
 #include "json.h"
 #include "lock.h"
+#include "tool.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,7 +54,6 @@ static int null_stdin(struct err *e)
 
 static int load(struct stage *s, struct err *e)
 {
-	char self[64] = "/proc/self/exe";
 	if (trial_read(s->id, &s->trial, e) || run_read(s->trial.run, &s->run, e))
 		return -1;
 	if (strcmp(s->run.spec, s->trial.spec) != 0 ||
@@ -68,7 +68,7 @@ static int load(struct stage *s, struct err *e)
 		if (strcmp(up->run, s->trial.run) != 0)
 			return err_set(e, EX_BADINPUT, "'%s' is of another run", up->path);
 	}
-	if (hash_file(self, s->v.tool_sha, e))
+	if (tool_hash_self(s->v.tool_sha, e))
 		return -1;
 	int ok = run_tool_ok(&s->run, prog_get(), s->v.tool_sha, e);
 	if (ok < 0)
@@ -250,15 +250,44 @@ static int run_stage(struct stage *s, struct err *e)
 	return s->about->after ? s->about->after(s, e) : 0;
 }
 
+static void stage_prepare(struct stage *s, const struct stage_about *about, const char *id,
+			  enum step step)
+{
+	*s = (struct stage){.about = about, .step = step};
+	snprintf(s->id, sizeof s->id, "%s", id);
+	trial_path(s->trial_dir, id, "");
+	verdict_init(&s->v, "", id, step);
+}
+
+int stage_skip(const char *id, enum step step, struct err *e)
+{
+	static struct stage stage;
+	/* Whether a closed attempt is repaired is for propose to say. */
+	static const struct stage_about about = {.stage = "run", .repairs = 1};
+	struct lock lock;
+	char name[32];
+	if (step == STEP_A0_PROPOSE || step == STEP_PROMOTE)
+		return 0;
+	snprintf(name, sizeof name, "trial-%s", id);
+	if (lock_take(&lock, name, LOCK_ALONE, 0, NULL))
+		return 0; /* the stage itself will say who has it */
+	stage_prepare(&stage, &about, id, step);
+	int rc = load(&stage, e);
+	if (!rc) {
+		fill(&stage);
+		rc = skip_if_closed(&stage) ? verdict_write(&stage.v, e) ? -1 : 1 : 0;
+	}
+	stage_free(&stage);
+	lock_drop(&lock);
+	return rc;
+}
+
 int stage_close(const char *id, enum step step, enum verdict_kind kind, const char *code,
 		const char *message, struct err *e)
 {
 	static struct stage stage;
 	static const struct stage_about about = {.stage = "run"};
-	stage = (struct stage){.about = &about, .step = step};
-	snprintf(stage.id, sizeof stage.id, "%s", id);
-	trial_path(stage.trial_dir, id, "");
-	verdict_init(&stage.v, "", id, step);
+	stage_prepare(&stage, &about, id, step);
 	int rc = load(&stage, e);
 	if (!rc) {
 		fill(&stage);

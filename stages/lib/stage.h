@@ -76,6 +76,10 @@ struct stage {
 
 int stage_main(int argc, char **argv, const struct stage_about *about);
 
+/* For the recipe wrapper only: write the skip verdict of a step that is closed upstream, which
+ * saves starting the stage. 1 written, 0 the stage must run, -1 error. */
+int stage_skip(const char *id, enum step step, struct err *e);
+
 /* For the recipe wrapper only: end a trial whose step cannot be brought to a verdict of its own.
  * The caller holds no lock; the failed stage is dead. */
 int stage_close(const char *id, enum step step, enum verdict_kind kind, const char *code,
