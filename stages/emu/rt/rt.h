@@ -126,6 +126,7 @@ extern struct fiber emu_main_fiber;
 extern struct emu_u3 emu_threadIdx, emu_blockIdx, emu_blockDim, emu_gridDim;
 extern struct buffer emu_buffers[EMU_MAX_BUFFERS];
 extern unsigned emu_n_buffers;
+extern struct buffer emu_arguments; /* of all launches */
 extern unsigned emu_notes;
 extern uint64_t emu_ticks; /* of the RUN in progress */
 

@@ -23,6 +23,7 @@ static char wrong[256];
 
 struct buffer emu_buffers[EMU_MAX_BUFFERS];
 unsigned emu_n_buffers;
+struct buffer emu_arguments;
 
 #define WRONG(...) (snprintf(wrong, sizeof wrong, __VA_ARGS__), wrong)
 
@@ -153,10 +154,12 @@ static const char *
 args_check(void)
 {
 	size_t n = script->n_args ? script->n_args : 1;
-	arg_bytes = aligned_alloc(ARG_SLOT, n * ARG_SLOT);
-	arg_pointers = malloc(n * sizeof *arg_pointers);
-	if (!arg_bytes || !arg_pointers)
+	size_t all = n * (ARG_SLOT + sizeof *arg_pointers);
+	arg_bytes = aligned_alloc(ARG_SLOT, (all + ARG_SLOT - 1) / ARG_SLOT * ARG_SLOT);
+	if (!arg_bytes)
 		return "script: no memory for arguments";
+	arg_pointers = (void **)(void *)(arg_bytes + n * ARG_SLOT);
+	emu_arguments = (struct buffer){(uintptr_t)arg_bytes, all, 0};
 	for (unsigned i = 0; i < script->n_args; i++) {
 		const struct emu_arg *a = &args[i];
 		char *slot = arg_bytes + (size_t)i * ARG_SLOT;
@@ -188,7 +191,6 @@ script_map(void)
 	emu_n_buffers = 0;
 	free(script);
 	free(arg_bytes);
-	free(arg_pointers);
 	script = NULL;
 	arg_bytes = NULL;
 	arg_pointers = NULL;
