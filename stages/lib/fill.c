@@ -411,10 +411,13 @@ int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regi
 	if (job_open(&j, s, a, i, e) < 0)
 		return -1;
 	j.out = out;
-	snprintf(label, sizeof label, "fill:%s:%s", s->input[i].name, fill_regime_name(regime));
-	rng_open(&j.r, set_key, label);
-	int r = j.n ? fill_whole(&j, regime, wide, e) : 0;
-	rng_close(&j.r);
+	int r = 0;
+	if (set_key) {
+		snprintf(label, sizeof label, "fill:%s:%s", s->input[i].name, fill_regime_name(regime));
+		rng_open(&j.r, set_key, label);
+		r = j.n ? fill_whole(&j, regime, wide, e) : 0;
+		rng_close(&j.r);
+	}
 	if (r == 0 && rep_key) {
 		snprintf(label, sizeof label, "perturb:%s", s->input[i].name);
 		rng_open(&j.r, rep_key, label);

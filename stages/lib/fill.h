@@ -35,7 +35,8 @@ const char *fill_regime_name(enum fill_regime r);
 /* Bit per regime that this spec's fills and sizes allow; REGIME_SPEC always. */
 uint32_t fill_regimes(const struct spec *s, const struct axes *a);
 
-/* Tensor input `i` into `out` (spec_bytes of it). */
+/* Tensor input `i` into `out` (spec_bytes of it). set_key NULL: `out` holds the set's content
+ * already, only the rep's changes are made. */
 int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 	       const uint8_t set_key[32], const uint8_t *rep_key, void *out, struct err *e);
 /* Scalar input `i`: drawn anew for every rep. The value as the dtype can hold it. */

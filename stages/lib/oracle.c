@@ -137,8 +137,10 @@ void oracle_close(struct oracle *o)
 {
 	if (!o->borrowed)
 		set_free(&o->now);
-	for (int i = 0; i < CHECKER_RING; i++)
+	for (int i = 0; i < CHECKER_RING; i++) {
 		set_free(&o->ring[i]);
+		free(o->plain[i].in);
+	}
 	side_close(&o->ref);
 	side_close(&o->base);
 	if (o->mem.in)
@@ -186,6 +188,43 @@ static int side_run(struct oracle *o, struct oracle_side *d, const char *what, u
 	return 0;
 }
 
+static int fill_all(struct oracle *o, enum fill_regime regime, const uint8_t *set_key,
+		    const uint8_t *rep_key, uint8_t *at, struct err *e)
+{
+	for (uint32_t i = 0; i < o->mem.l.n; i++) {
+		const struct mem_buf *b = &o->mem.l.buf[i];
+		if (b->kind != MEM_INPUT)
+			continue;
+		if (fill_input(o->spec, &o->axes, b->index, regime, set_key, rep_key, at, e) < 0)
+			return -1;
+		at += b->bytes;
+	}
+	return 0;
+}
+
+/* The set's content before any change, drawn once if there is room to keep it. */
+static int plain_inputs(struct oracle *o, const struct checker_prep *p, const uint8_t *set_key,
+			uint8_t *in, struct err *e)
+{
+	struct oracle_base *b = &o->plain[p->set % CHECKER_RING];
+
+	if (o->in_bytes * CHECKER_RING > RING_BYTES)
+		return fill_all(o, p->regime, set_key, NULL, in, e);
+	if (!b->in || b->set != p->set || b->regime != p->regime) {
+		if (!b->in)
+			b->in = xmalloc(o->in_bytes + 1);
+		b->set = p->set;
+		b->regime = p->regime;
+		if (fill_all(o, p->regime, set_key, NULL, b->in, e) < 0) {
+			free(b->in);
+			b->in = NULL;
+			return -1;
+		}
+	}
+	memcpy(in, b->in, o->in_bytes);
+	return 0;
+}
+
 /* Inputs of the set (with the rep's changes, if any) into o->now and into memory. */
 static int make_inputs(struct oracle *o, const struct checker_prep *p, struct err *e)
 {
@@ -197,15 +236,11 @@ static int make_inputs(struct oracle *o, const struct checker_prep *p, struct er
 	rng_key(set_key, o->key, "set:%u", p->set);
 	rng_key(rep_key, o->key, "rep:%llu", (unsigned long long)p->rep);
 	s->in = xmalloc(o->in_bytes + 1);
-	uint8_t *at = s->in;
-	for (uint32_t i = 0; i < o->mem.l.n && r == 0; i++) {
-		const struct mem_buf *b = &o->mem.l.buf[i];
-		if (b->kind != MEM_INPUT)
-			continue;
-		r = fill_input(sp, &o->axes, b->index, p->regime, set_key, p->perturb ? rep_key : NULL,
-			       at, e);
-		at += b->bytes;
-	}
+	if (p->perturb)
+		r = plain_inputs(o, p, set_key, s->in, e) < 0 ||
+		    fill_all(o, p->regime, NULL, rep_key, s->in, e) < 0 ? -1 : 0;
+	else
+		r = fill_all(o, p->regime, set_key, NULL, s->in, e);
 	/* Scalars of an unperturbed rep belong to its set: the cached reference holds for them. */
 	for (int i = 0; i < sp->ninputs && r == 0; i++)
 		if (sp->input[i].scalar)

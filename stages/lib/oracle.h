@@ -48,6 +48,11 @@ struct oracle {
 	uint32_t regimes;        /* bit per regime that makes sense here */
 	uint64_t in_bytes, ref_bytes, out_bytes; /* payload totals */
 	struct oracle_set ring[CHECKER_RING];
+	struct oracle_base {     /* inputs of a set before a rep's changes: drawing them is most of the work */
+		uint8_t *in;
+		uint32_t set;
+		enum fill_regime regime;
+	} plain[CHECKER_RING];
 	struct oracle_set now;   /* of this rep; buffers owned, or borrowed from the ring */
 	int borrowed, prepared;
 	struct checker_prep prep;
