@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "lib/file.h"
 #include "lib/json.h"
 #include "lib/proposal.h"
 
@@ -27,9 +28,8 @@ static const char HELP[] =
 	"  command  a program, confined: prompt in, reply out; settings command,\n"
 	"           command_timeout_s, command_network\n"
 	"  sweep    no model: the next untried configuration of the tunables\n"
-	"  manual   my own files: settings or origin kernel, plan, from\n"
-	"  adopt    the same, from a folder\n"
-	"  replay   a recorded reply: origin trial, or setting reply (file or folder)\n"
+	"  manual   my own files (make try, make adopt), kept in trials/runs/R/given/\n"
+	"  replay   a recorded reply (make redo; setting reply: a file or a folder)\n"
 	"\n"
 	"Environment\n"
 	"  the variable named by key_env   handed to the client, to nobody else\n"
@@ -63,7 +63,7 @@ static int work(struct stage *s, struct err *e)
 		;
 	if (i == n)
 		return err_set(e, EX_BADINPUT, "unknown proposer '%.40s'", p.kind);
-	rc = parent_load(s, &p, e) || PROPOSERS[i].make(s, &p, e) || proposal_write(s, &p, e);
+	rc = dir_make(s->dir, e) || parent_load(s, &p, e) || PROPOSERS[i].make(s, &p, e) || proposal_write(s, &p, e);
 	proposal_free(&p);
 	return rc ? -1 : 0;
 }

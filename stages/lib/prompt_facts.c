@@ -211,6 +211,8 @@ int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, 
 	}
 	if (t.len) /* items and diagnostics repeat candidates' words */
 		prompt_fence(out, "trials", t.data, t.len, salt);
+	else if (keep)
+		buf_adds(out, "None yet.\n");
 	buf_free(&t);
 	return 0;
 }

@@ -2,11 +2,11 @@
  * proposer_files.c - proposals that exist already: my own files (manual, adopt) and recorded
  * replies (replay).
  *
- * Where they are: the claim's `origin` {kind, kernel, plan, from, reply, trial, item}, else the
- * run's settings of the same names. `kernel` and `plan` are paths, `from` a folder with
- * kernel.cu and plan.json; `reply` is a file, or a folder with one NNNN.txt per trial of the run
- * (0001.txt the first), and `trial` a trial whose reply is taken again. A recorded reply is either
- * the model's text or the raw body of a chat completion.
+ * iterate keeps a copy of what it was given in trials/runs/R/given/ (kernel.cu, plan.json,
+ * reply.txt) and names it by hash in run.json; the claim's `origin` {kind, from | trial} says
+ * where it came from. A run of recorded replies has the setting `reply`: a file, or a folder
+ * with one NNNN.txt per trial of the run (0001.txt the first). A recorded reply is either the
+ * model's text or the raw body of a chat completion.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,77 +20,68 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *named(const struct stage *s, const char *key)
+/* A file that the run was given, against its recorded hash. 1: there is none. */
+static int given(const struct stage *s, const char *name, size_t max, struct buf *out, struct err *e)
 {
-	const char *v = json_get_str(json_get(s->trial.json, "origin"), key, NULL);
+	const char *want = json_get_str(json_get(s->run.json, "given"), name, NULL);
+	char path[TRIAL_PATH], file[80], sha[HASH_HEX];
 
-	return v ? v : run_str(&s->run, key, NULL);
-}
-
-static int take_file(struct proposal *p, enum reply_slot slot, const char *path, struct err *e)
-{
-	struct buf t = BUF_INIT;
-
-	if (file_read(path, REPLY_MAX_FILE, &t, e))
+	if (!want)
+		return 1;
+	snprintf(file, sizeof file, "given/%s", name);
+	run_path(path, s->run.name, file);
+	if (file_read(path, max, out, e))
 		return -1;
-	reply_normalise(&p->reply.file[slot], buf_str(&t), t.len);
-	p->reply.has[slot] = 1;
-	buf_free(&t);
-	return 0;
+	hash_hex(buf_str(out), out->len, sha);
+	return strcmp(sha, want) ? err_set(e, EX_BADINPUT, "'%s' is not the file that run.json names", path) : 0;
 }
 
 int propose_files(struct stage *s, struct proposal *p, struct err *e)
 {
-	static const char *const key[REPLY_SLOTS] = {"kernel", "plan"};
-	const char *from = named(s, "from"), *item = named(s, "item");
-	char path[1024];
+	const char *from = json_get_str(json_get(s->trial.json, "origin"), "from", "my own files");
+	char line[200];
 
 	p->same_ok = 1;
 	for (int i = 0; i < REPLY_SLOTS; i++) {
-		const char *file = named(s, key[i]);
-		if (!file && from) {
-			snprintf(path, sizeof path, "%s/%s", from, REPLY_FILE[i]);
-			file = file_exists(path) ? path : NULL;
-		}
-		if (file && take_file(p, (enum reply_slot)i, file, e))
+		struct buf t = BUF_INIT;
+		int rc = given(s, REPLY_FILE[i], REPLY_MAX_FILE, &t, e);
+		if (rc < 0)
 			return -1;
+		if (rc == 0) {
+			reply_normalise(&p->reply.file[i], buf_str(&t), t.len);
+			p->reply.has[i] = 1;
+		}
+		buf_free(&t);
 	}
 	if (!p->reply.has[REPLY_KERNEL] && !p->reply.has[REPLY_PLAN])
 		return err_set(e, EX_BADUSE, "nothing to propose: give KERNEL= and PLAN=, or FROM=");
-	if (!item)
-		item = from ? from : strcmp(p->kind, "adopt") ? "my own files" : "adopted files";
-	utf8_line(&p->reply.words.item, item, strlen(item), 120);
+	snprintf(line, sizeof line, "%s: %.150s", p->kind, from);
+	utf8_line(&p->reply.words.item, line, strlen(line), 120);
 	return 0;
 }
 
-/* The file of this trial's reply; 1 when none is left. */
-static int find_reply(const struct stage *s, char *path, size_t size, struct err *e)
+/* The recorded reply for this trial; 1 when none is left. */
+static int find_reply(const struct stage *s, struct buf *out, struct err *e)
 {
-	static const char *const tail[] = {"a0/reply.txt", "a0/reply.json", "a0/reply.sse"};
-	const char *trial = json_get_str(json_get(s->trial.json, "origin"), "trial", NULL);
-	const char *reply = named(s, "reply");
-	char id[TRIAL_ID];
+	const char *reply = run_str(&s->run, "reply", NULL);
+	char id[TRIAL_ID], path[1024];
 	struct stat st;
+	int rc = given(s, "reply.txt", 2 * REPLY_MAX_TEXT, out, e);
 
-	if (trial && trial_id_ok(trial)) {
-		for (size_t i = 0; i < sizeof tail / sizeof *tail; i++) {
-			trial_path(path, trial, tail[i]);
-			if (file_exists(path))
-				return 0;
-		}
-		return err_set(e, EX_BADINPUT, "trial %s has no recorded reply", trial);
-	}
+	if (rc <= 0)
+		return rc;
 	if (!reply)
 		return err_set(e, EX_BADUSE, "no recorded reply is named");
 	if (stat(reply, &st))
 		return err_sys(e, "cannot find the recorded reply '%s'", reply);
+	snprintf(path, sizeof path, "%s", reply);
 	if (S_ISDIR(st.st_mode)) {
 		trial_id(id, s->trial.index + 1);
-		snprintf(path, size, "%s/%s.txt", reply, id);
-		return file_exists(path) ? 0 : 1;
+		snprintf(path, sizeof path, "%s/%s.txt", reply, id);
+		if (!file_exists(path))
+			return 1;
 	}
-	snprintf(path, size, "%s", reply);
-	return 0;
+	return file_read(path, 2 * REPLY_MAX_TEXT, out, e);
 }
 
 /* A raw body is told by being a whole chat completion. */
@@ -114,17 +105,15 @@ static void take_reply(struct stage *s, struct proposal *p, const struct buf *b)
 int propose_replay(struct stage *s, struct proposal *p, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	char path[TRIAL_PATH > 1024 ? TRIAL_PATH : 1024], file[32];
-	int rc = find_reply(s, path, sizeof path, e);
+	char file[32];
+	int rc = find_reply(s, &b, e);
 
 	p->same_ok = 1;
-	if (rc > 0) {
+	if (rc > 0)
 		proposal_reject(s, p, "propose.no_replies_left", "no recorded reply is left for trial %d of the run",
 				s->trial.index + 1);
-		return 0;
-	}
-	if (rc || file_read(path, REPLY_MAX_TEXT * 2, &b, e))
-		return -1;
+	if (rc)
+		return rc > 0 ? 0 : -1;
 	snprintf(file, sizeof file, "a%d/reply.txt", s->attempt);
 	rc = stage_side(s, file, buf_str(&b), b.len, e);
 	if (!rc)

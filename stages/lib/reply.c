@@ -54,7 +54,6 @@ void reply_normalise(struct buf *out, const char *s, size_t len)
 {
 	size_t i = len >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
 
-	buf_room(out, len + 1);
 	for (; i < len; i++) {
 		if (s[i] != '\r')
 			buf_addc(out, s[i]);
@@ -320,7 +319,7 @@ static void sort_text(struct parse *p, const char *s, size_t len, int level)
 		fail(p->out, "propose.ambiguous", "more than %d blocks in one reply", FENCE_MAX);
 	for (int i = 0; i < all.n; i++) {
 		struct fence *f = &all.f[i];
-		if (!f->object && f->closed && f->inner && !level && info_lang(f, md))
+		if (!f->object && f->closed && !level && info_lang(f, md))
 			sort_text(p, buf_str(&f->body), f->body.len, 1);
 		else
 			sort_block(p, f);

@@ -433,5 +433,6 @@ int sweep_next(const struct sweep *s, struct sweep_pick *out, struct err *e)
 	if (!rc && !out->done)
 		rc = plan_of(&w, &out->config, &out->plan, e);
 	buf_free(&w.tried);
-	return rc;
+	/* As it came, but for `choose`: the next call must see the same space. */
+	return plan_config_set(s->base, &w.own, rc ? NULL : e) || rc ? -1 : 0;
 }

@@ -29,7 +29,7 @@
 #define SWEEP_WALK 1000000 /* points looked at before giving up on a sparse space */
 
 struct sweep {
-	struct plan *base;        /* of the run's start; its current configuration is changed */
+	struct plan *base;        /* of the run's start; loses every `choose` */
 	const struct spec *spec;
 	const struct facts *facts;
 	const char *device;
