@@ -29,7 +29,7 @@ endif
 ifneq (,$(findstring t,$(firstword -$(MAKEFLAGS))))
 $(error make -t would forge verdicts: it is refused here)
 endif
-DRY := $(findstring n,$(firstword -$(MAKEFLAGS)))
+DRY := $(strip $(foreach f,n q,$(findstring $f,$(firstword -$(MAKEFLAGS)))))
 
 MAKEFLAGS += -rR --no-print-directory
 SHELL := /bin/sh
@@ -41,7 +41,8 @@ SHELL := /bin/sh
 ## SPEC=vector_add    problem: a folder of specs/
 ## N=10               trials of a new run
 ## DEVICE=            emu (this processor), sim (synthetic) or cuda; empty: the best that works here
-## PROPOSER=          openai, command, sweep, manual; empty: openai if configured, else sweep
+## PROPOSER=          openai, command, sweep or replay; empty: openai if configured, else sweep
+## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
@@ -68,6 +69,8 @@ PLAN ?=
 TRIAL ?=
 FROM ?=
 NEW ?=
+COMMAND ?=
+REPLY ?=
 
 include tools/make/build.mk
 
@@ -77,7 +80,7 @@ include tools/make/build.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S ALLOW_WEAK NEW
+	MAX_WALL_S ALLOW_WEAK NEW COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -18,6 +18,7 @@
 #include "../stages/lib/run.h"
 #include "../stages/lib/runs.h"
 #include "../stages/lib/spawn.h"
+#include "../stages/lib/stage.h"
 #include "../stages/lib/summary.h"
 
 #include <signal.h>
@@ -42,7 +43,7 @@ static const char HELP[] =
 	"  --tidy     only put the record right and remove leftovers\n"
 	"\n"
 	"settings of a new run\n"
-	"  SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED ALLOW_WEAK\n"
+	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
 	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
@@ -53,7 +54,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, DEVICES, TIDY };
 
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
-	"MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S", "KERNEL", "PLAN", "TRIAL",
+	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S", "KERNEL", "PLAN", "TRIAL",
 	"FROM",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -138,6 +139,14 @@ static void add_limits(cJSON *more)
 	}
 }
 
+static void add_texts(cJSON *more)
+{
+	if (given("COMMAND"))
+		cJSON_AddStringToObject(more, "command", given("COMMAND"));
+	if (given("REPLY"))
+		cJSON_AddStringToObject(more, "reply", given("REPLY"));
+}
+
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
 static void add_profile(cJSON *more, const char *profile)
 {
@@ -157,6 +166,10 @@ static void add_profile(cJSON *more, const char *profile)
 
 static const char *default_proposer(void)
 {
+	if (given("COMMAND"))
+		return "command";
+	if (given("REPLY"))
+		return "replay";
 	if (given("PROFILE") || given("MODEL"))
 		return "openai";
 	return profile_ready("openai") ? "openai" : "sweep";
@@ -178,6 +191,16 @@ static cJSON *origin_of(const char *kind, const char *key, const char *value)
 	return o;
 }
 
+static void plan_files(struct run_plan *p, const char *kind, const char *kernel, const char *plan,
+		       const char *from)
+{
+	give(p, 0, kernel, "kernel.cu");
+	if (plan) /* without one, the champion's or the baseline's plan is kept */
+		give(p, 1, plan, "plan.json");
+	p->proposer = "manual";
+	p->origin = origin_of(kind, "from", from);
+}
+
 /* redo: the recorded reply again, in a trial of its own that says where it comes from. */
 static void plan_redo(struct run_plan *p)
 {
@@ -192,19 +215,16 @@ static void plan_redo(struct run_plan *p)
 		p->spec = xstrdup(t.spec);
 	if (!given("DEVICE"))
 		p->device = xstrdup(t.device);
-	give(p, 0, xasprintf("trials/%s/a0/reply.txt", id), "reply.txt");
+	trial_free(&t);
+	char *reply = xasprintf("trials/%s/a0/reply.txt", id);
+	if (!file_exists(reply)) { /* a sweep or a file of somebody's: its sources are the reply */
+		plan_files(p, "adopt", xasprintf("trials/%s/a0/candidate/kernel.cu", id),
+			   xasprintf("trials/%s/a0/candidate/plan.json", id), id);
+		return;
+	}
+	give(p, 0, reply, "reply.txt");
 	p->proposer = "replay";
 	p->origin = origin_of("redo", "trial", id);
-	trial_free(&t);
-}
-
-static void plan_files(struct run_plan *p, const char *kind, const char *kernel, const char *plan,
-		       const char *from)
-{
-	give(p, 0, kernel, "kernel.cu");
-	give(p, 1, plan, "plan.json");
-	p->proposer = "manual";
-	p->origin = origin_of(kind, "from", from);
 }
 
 static void plan_single(struct run_plan *p, enum mode mode)
@@ -212,7 +232,7 @@ static void plan_single(struct run_plan *p, enum mode mode)
 	if (mode == REDO) {
 		plan_redo(p);
 	} else if (mode == TRY) {
-		if (!given("KERNEL") || !given("PLAN"))
+		if (!given("KERNEL"))
 			die(EX_BADUSE, "try what? KERNEL=file.cu PLAN=file.json");
 		plan_files(p, "try", given("KERNEL"), given("PLAN"), given("KERNEL"));
 	} else {
@@ -250,6 +270,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		die_err(&e);
 	if (strcmp(p->proposer, "openai") == 0)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
+	add_texts(p->more);
 	add_limits(p->more);
 }
 
@@ -314,74 +335,6 @@ static void catch_signals(void)
 		sigaction(which[i], &a, NULL);
 }
 
-/* Descriptors of make's jobserver, named in MAKEFLAGS, go on to the make we start. */
-static size_t jobserver(const char *flags, struct spawn_fd fds[2])
-{
-	const char *last = NULL, *p = flags;
-	int r, w;
-	while ((p = strstr(p, "--jobserver-auth="))) {
-		p += strlen("--jobserver-auth=");
-		last = p;
-	}
-	if (!last || sscanf(last, "%d,%d", &r, &w) != 2)
-		return 0;
-	fds[0] = (struct spawn_fd){r, r};
-	fds[1] = (struct spawn_fd){w, w};
-	return 2;
-}
-
-/* Our own path below the working directory when it is there: it appears in make's output. */
-static const char *short_path(const char *path)
-{
-	char cwd[512];
-	if (!getcwd(cwd, sizeof cwd - 1))
-		return path;
-	size_t n = strlen(cwd);
-	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
-}
-
-/* Run make over the trials of `r`; its exit code, 128 + signal when it was killed. */
-static int run_make(const struct run *r, const char *bin, struct err *e)
-{
-	const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
-	char *clean = xstrdup(flags ? flags : "");
-	char *over = strstr(clean, "-- ");
-	if (over)
-		*over = '\0'; /* the outer make's NAME=value settings */
-	struct spawn_fd fds[2];
-	const char *argv[10];
-	int n = 0;
-	argv[n++] = make && *make ? make : "make";
-	argv[n++] = "-f";
-	argv[n++] = "tools/make/trials.mk";
-	argv[n++] = xasprintf("TS_RUN=trials/runs/%s", r->name);
-	argv[n++] = xasprintf("TS_RUNNER=%s/run", bin);
-	size_t shared = jobserver(clean, fds);
-	if (!strstr(clean, "--jobserver") && !strstr(clean, "-j"))
-		argv[n++] = xasprintf("-j%lld", (long long)r->width + 1);
-	argv[n] = NULL;
-	const cJSON *list = json_get(r->json, "trials");
-	const cJSON *last = cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
-	setenv("MAKEFLAGS", clean, 1);
-	unsetenv("MAKEOVERRIDES");
-	unsetenv("MFLAGS");
-	setenv("TS_LAST", last->valuestring, 1);
-	extern char **environ;
-	struct spawn_request q = {
-		.argv = argv, .env = (const char *const *)environ, .fds = fds, .fd_count = shared,
-		.out = SPAWN_KEEP, .err = SPAWN_KEEP, .flags = SPAWN_SAME_SESSION,
-	};
-	struct spawn_proc proc;
-	struct spawn_result res;
-	if (spawn_start(&q, &proc, e))
-		return -1;
-	make_pid = proc.pid;
-	if (spawn_wait(&proc, -1, &res, e) < 0)
-		return -1;
-	make_pid = 0;
-	return res.code >= 0 ? res.code : 128 + res.signal;
-}
-
 /* The exit code of the step that stopped the run, from its status file. */
 static int stop_code(const struct run *r)
 {
@@ -440,16 +393,14 @@ static void banner(const struct run *r)
 	fflush(stdout);
 }
 
-static int dry_make(void)
+/* Our own path below the working directory when it is there: it appears in make's output. */
+static const char *short_path(const char *path)
 {
-	const char *p = getenv("MAKEFLAGS");
-	size_t n = p && p[0] != '-' ? strcspn(p, " =") : 0;
-	if (n && p[n] == '=')
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (strchr("nqt", p[i]))
-			return 1;
-	return 0;
+	char cwd[512];
+	if (!getcwd(cwd, sizeof cwd - 1))
+		return path;
+	size_t n = strlen(cwd);
+	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
 static void devices(void)
@@ -514,7 +465,7 @@ int main(int argc, char **argv)
 		devices();
 		return EX_DONE;
 	}
-	if (dry_make()) {
+	if (stage_dry_make()) {
 		puts("iterate: would start or continue a run; make -n, -q and -t start nothing");
 		return EX_DONE;
 	}
@@ -538,7 +489,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	banner(&r);
 	catch_signals();
-	int made = run_make(&r, bin, &e);
+	int made = runs_drive(&r, bin, &make_pid, &e);
 	if (made < 0)
 		die_err(&e);
 	int code = finish(&r, made, bin);

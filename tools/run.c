@@ -73,7 +73,7 @@ static const char *const allowed[] = {
 	"TS_BIN", "TS_FAULT", "TS_FAULT_AT", "FAKE_CALLS", "FAKE_DO", "FAKE_TRIAL",
 };
 static const char *const allowed_net[] = {
-	"HOME", "OPENAI_BASE_URL", "OPENAI_MODEL",
+	"HOME", "PROPOSER_COMMAND", "PROPOSER_PATHS", "PROPOSER_ENV", "OPENAI_BASE_URL", "OPENAI_MODEL",
 	"http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE",
 	"CURL_CA_BUNDLE",
 };
@@ -85,6 +85,16 @@ static size_t pass(const char **env, size_t n, const char *name)
 	const char *v = getenv(name);
 	if (v && n < ENV_MAX - 1)
 		env[n++] = xasprintf("%s=%s", name, v);
+	return n;
+}
+
+/* The variables that PROPOSER_ENV names are for the user's own proposer command. */
+static size_t pass_named(const char **env, size_t n)
+{
+	char *list = xstrdup(getenv("PROPOSER_ENV") ? getenv("PROPOSER_ENV") : ""), *at;
+	for (char *name = strtok_r(list, ",", &at); name; name = strtok_r(NULL, ",", &at))
+		n = pass(env, n, name);
+	free(list);
 	return n;
 }
 
@@ -101,6 +111,7 @@ static void make_env(const struct job *j, const char **env)
 		struct run r;
 		for (size_t i = 0; i < sizeof allowed_net / sizeof *allowed_net; i++)
 			n = pass(env, n, allowed_net[i]);
+		n = pass_named(env, n);
 		if (run_read(j->run, &r, NULL) == 0) {
 			const char *key = run_str(&r, "key_env", "");
 			if (*key)

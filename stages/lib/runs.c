@@ -223,6 +223,24 @@ static void put_settings(struct jsonw *w, const struct run_plan *p)
 	jw_end(w);
 }
 
+/* Files of the user's or of an earlier trial that this run is about. */
+static int put_given(struct jsonw *w, const struct run_plan *p, const char *dir, struct err *e)
+{
+	char to[TRIAL_PATH], sha[HASH_HEX];
+	jw_obj(w, "given");
+	for (int i = 0; i < 4 && p->given[i][0]; i++) {
+		snprintf(to, sizeof to, "%.100s/given", dir);
+		if (dir_make(to, e))
+			return -1;
+		snprintf(to, sizeof to, "%.100s/given/%.60s", dir, p->given[i][1]);
+		if (file_copy(p->given[i][0], to, e) || hash_file(to, sha, e))
+			return -1;
+		jw_str(w, p->given[i][1], sha);
+	}
+	jw_end(w);
+	return 0;
+}
+
 static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 		    const char *key_sha, struct err *e)
 {
@@ -244,19 +262,8 @@ static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 	if (put_tools(w, p->bin, e))
 		return -1;
 	jw_end(w);
-	jw_obj(w, "given");
-	for (int i = 0; i < 4 && p->given[i][0]; i++) {
-		snprintf(to, sizeof to, "%.100s/given", dir);
-		if (dir_make(to, e))
-			return -1;
-		snprintf(to, sizeof to, "%.100s/given/%.60s", dir, p->given[i][1]);
-		if (file_copy(p->given[i][0], to, e) || hash_file(to, sha, e))
-			return -1;
-		jw_str(w, p->given[i][1], sha);
-	}
 	jw_end(w);
-	jw_end(w);
-	return 0;
+	return put_given(w, p, dir, e);
 }
 
 static void put_trials(struct jsonw *w, const struct run_plan *p, long first)

@@ -16,6 +16,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* What a new run is made of. */
 struct run_plan {
@@ -43,6 +44,13 @@ int runs_pin_tools(const struct run *r, const char *bin, struct err *e);
 
 /* How many of the run's trials are closed; *next gets the first open id, "" if none. */
 int runs_closed(const struct run *r, char next[TRIAL_ID]);
+
+/*
+ * Start one make over the trials of the run, with the wrapper BIN/run, and wait for it. Its exit
+ * code, 128 + signal when it was killed, -1 when it could not be started. *pid is its process
+ * meanwhile, for signal handlers. Changes MAKEFLAGS and TS_LAST in our environment.
+ */
+int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct err *e);
 
 /*
  * Repair what killed programs left: bad artefacts of open trials to bad/, leftover temporary

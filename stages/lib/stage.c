@@ -26,7 +26,7 @@ static double now_s(void)
 }
 
 /* The first word of MAKEFLAGS holds make's one-letter options. */
-static int under_dry_make(void)
+int stage_dry_make(void)
 {
 	const char *p = getenv("MAKEFLAGS");
 	if (!p || (p[0] == '-' && p[1] == '-'))
@@ -319,7 +319,7 @@ int stage_main(int argc, char **argv, const struct stage_about *about)
 		die_err(&e);
 	if (strcmp(step_info(stage.step)->program, about->stage) != 0)
 		die(EX_BADUSE, "'%s' is not a step of mine", argv[i]);
-	if (under_dry_make())
+	if (stage_dry_make())
 		die(EX_BADUSE, "make -n, -q and -t must change nothing: not run");
 	stage.confirm = stage.step == STEP_CONFIRM;
 	trial_path(stage.trial_dir, stage.id, "");

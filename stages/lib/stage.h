@@ -76,6 +76,9 @@ struct stage {
 
 int stage_main(int argc, char **argv, const struct stage_about *about);
 
+/* Started under make -n, -q or -t, which must change nothing? Looks at MAKEFLAGS. */
+int stage_dry_make(void);
+
 /* For the recipe wrapper only: write the skip verdict of a step that is closed upstream, which
  * saves starting the stage. 1 written, 0 the stage must run, -1 error. */
 int stage_skip(const char *id, enum step step, struct err *e);

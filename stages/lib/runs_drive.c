@@ -1,0 +1,71 @@
+/*
+ * runs_drive.c - see runs.h: the one make over the trials of a run.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "runs.h"
+
+#include "buf.h"
+#include "json.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Descriptors of make's jobserver, named in MAKEFLAGS, go on to the make we start. */
+static size_t jobserver(const char *flags, struct spawn_fd fds[2])
+{
+	const char *last = NULL, *p = flags;
+	int r, w;
+	while ((p = strstr(p, "--jobserver-auth="))) {
+		p += strlen("--jobserver-auth=");
+		last = p;
+	}
+	if (!last || sscanf(last, "%d,%d", &r, &w) != 2)
+		return 0;
+	fds[0] = (struct spawn_fd){r, r};
+	fds[1] = (struct spawn_fd){w, w};
+	return 2;
+}
+
+int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct err *e)
+{
+	const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
+	char *clean = xstrdup(flags ? flags : "");
+	char *over = strstr(clean, "-- ");
+	if (over)
+		*over = '\0'; /* the outer make's NAME=value settings */
+	struct spawn_fd fds[2];
+	const char *argv[10];
+	int n = 0;
+	argv[n++] = make && *make ? make : "make";
+	argv[n++] = "-f";
+	argv[n++] = "tools/make/trials.mk";
+	argv[n++] = xasprintf("TS_RUN=trials/runs/%s", r->name);
+	argv[n++] = xasprintf("TS_RUNNER=%s/run", bin);
+	size_t shared = jobserver(clean, fds);
+	if (!strstr(clean, "--jobserver") && !strstr(clean, "-j"))
+		argv[n++] = xasprintf("-j%lld", (long long)r->width + 1);
+	argv[n] = NULL;
+	const cJSON *list = json_get(r->json, "trials");
+	const cJSON *last = cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
+	setenv("MAKEFLAGS", clean, 1);
+	unsetenv("MAKEOVERRIDES");
+	unsetenv("MFLAGS");
+	setenv("TS_LAST", last->valuestring, 1);
+	extern char **environ;
+	struct spawn_request q = {
+		.argv = argv, .env = (const char *const *)environ, .fds = fds, .fd_count = shared,
+		.out = SPAWN_KEEP, .err = SPAWN_KEEP, .flags = SPAWN_SAME_SESSION,
+	};
+	struct spawn_proc proc;
+	struct spawn_result res;
+	if (spawn_start(&q, &proc, e))
+		return -1;
+	*pid = proc.pid;
+	if (spawn_wait(&proc, -1, &res, e) < 0)
+		return -1;
+	*pid = 0;
+	return res.code >= 0 ? res.code : 128 + res.signal;
+}
