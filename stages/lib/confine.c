@@ -300,7 +300,7 @@ int confine_apply(const struct confine *c, unsigned got, struct confine_report *
 	for (size_t i = 0; i < SPACES; i++)
 		if ((got & spaces[i].bit) && spaces[i].layer)
 			layer_add(r, spaces[i].layer);
-	if (confine_filter_make(c, &filter, e) < 0)
+	if (confine_filter_make(c, got, &filter, e) < 0)
 		return -1;
 	if (files_drop(c, got, geteuid() ? geteuid() : uid, r, e) || creds_drop(c, uid, r, e))
 		return -1;

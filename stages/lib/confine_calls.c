@@ -136,14 +136,25 @@ static int image_rules(scmp_filter_ctx f, int exec_fd)
 	struct scmp_arg_cmp named = SCMP_A3(SCMP_CMP_NE, 0x1000);
 	rc |= add_if(f, SCMP_ACT_ALLOW, "newfstatat", 1, &empty);
 	rc |= add_if(f, SCMP_ACT_ERRNO(EACCES), "newfstatat", 1, &named);
-	/* a static image needs no new code */
-	rc |= mask_off(f, "mmap", 2, PROT_EXEC) | mask_off(f, "mprotect", 2, PROT_EXEC);
+	/* A static image needs no new code. Shared memory of nobody's file would escape the limit
+	 * on private memory. */
+	static const uint32_t kinds[] = {MAP_ANONYMOUS, MAP_SHARED, 0};
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		rc |= ALLOW_IF(f, "mmap", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+			       SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS | MAP_SHARED, kinds[i]));
+	rc |= mask_off(f, "mprotect", 2, PROT_EXEC);
 	rc |= exec_rule(f, exec_fd);
 	/* abort() signals itself; any other process is out of reach */
 	rc |= ALLOW_IF(f, "tgkill", SCMP_A0(SCMP_CMP_EQ, self));
 	rc |= ALLOW_IF(f, "kill", SCMP_A0(SCMP_CMP_EQ, self));
 	/* reading limits is fine, setting them is not */
 	return rc | ALLOW_IF(f, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
+}
+
+/* Whoever leaves the group survives its kill. */
+static int group_rules(scmp_filter_ctx f)
+{
+	return add(f, SCMP_ACT_ERRNO(EPERM), "setsid") | add(f, SCMP_ACT_ERRNO(EPERM), "setpgid");
 }
 
 static int box_rules(scmp_filter_ctx f)
@@ -158,11 +169,10 @@ static int box_rules(scmp_filter_ctx f)
 	       add_list(f, SCMP_ACT_KILL_PROCESS, sockets, COUNT(sockets)) |
 	       /* compilers ask whether stderr is a terminal */
 	       add(f, SCMP_ACT_ERRNO(ENOTTY), "ioctl") |
-	       /* leaving the group would survive its kill */
-	       add(f, SCMP_ACT_ERRNO(EPERM), "setsid") | add(f, SCMP_ACT_ERRNO(EPERM), "setpgid");
+	       group_rules(f);
 }
 
-static int command_rules(scmp_filter_ctx f, int network)
+static int command_rules(scmp_filter_ctx f, int network, int caught)
 {
 	uint32_t no = SCMP_ACT_ERRNO(EPERM);
 	uint64_t kinds[] = {CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
@@ -178,6 +188,9 @@ static int command_rules(scmp_filter_ctx f, int network)
 		struct scmp_arg_cmp a = {1, SCMP_CMP_MASKED_EQ, 0xffffffffu, i ? 0x541cu : TIOCSTI};
 		rc |= add_if(f, no, "ioctl", 1, &a);
 	}
+	/* a process namespace dies whole, so there a command may make groups as it likes */
+	if (!caught)
+		rc |= group_rules(f);
 	if (!network) {
 		struct scmp_arg_cmp a = {0, SCMP_CMP_NE, AF_UNIX, 0};
 		rc |= add_if(f, SCMP_ACT_ERRNO(EACCES), "socket", 1, &a);
@@ -185,7 +198,7 @@ static int command_rules(scmp_filter_ctx f, int network)
 	return rc;
 }
 
-static int rules(scmp_filter_ctx f, const struct confine *c)
+static int rules(scmp_filter_ctx f, const struct confine *c, unsigned got)
 {
 	switch (c->calls) {
 	case CONFINE_CALLS_BOX:
@@ -193,7 +206,7 @@ static int rules(scmp_filter_ctx f, const struct confine *c)
 	case CONFINE_CALLS_IMAGE:
 		return image_rules(f, c->exec_fd);
 	case CONFINE_CALLS_COMMAND:
-		return command_rules(f, c->network);
+		return command_rules(f, c->network, (got & CONFINE_NS_PID) != 0);
 	case CONFINE_CALLS_NONE:
 		break;
 	}
@@ -215,7 +228,8 @@ static int export(scmp_filter_ctx f, struct confine_filter *out, struct err *e)
 	return 1;
 }
 
-int confine_filter_make(const struct confine *c, struct confine_filter *out, struct err *e)
+int confine_filter_make(const struct confine *c, unsigned got, struct confine_filter *out,
+			struct err *e)
 {
 	uint32_t otherwise = SCMP_ACT_KILL_PROCESS;
 	if (c->calls == CONFINE_CALLS_NONE)
@@ -231,7 +245,7 @@ int confine_filter_make(const struct confine *c, struct confine_filter *out, str
 	int rc = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc == 0)
-		rc = rules(f, c);
+		rc = rules(f, c, got);
 	rc = rc ? err_set(e, EX_HARNESS, "cannot build the system call filter") : export(f, out, e);
 	seccomp_release(f);
 	return rc;
@@ -239,9 +253,11 @@ int confine_filter_make(const struct confine *c, struct confine_filter *out, str
 
 #else
 
-int confine_filter_make(const struct confine *c, struct confine_filter *out, struct err *e)
+int confine_filter_make(const struct confine *c, unsigned got, struct confine_filter *out,
+			struct err *e)
 {
 	(void)c;
+	(void)got;
 	(void)out;
 	(void)e;
 	return 0;

@@ -158,6 +158,8 @@ static void flags_finish(struct box *b)
 	b->flags[b->flag_count++] = xasprintf("-ffile-prefix-map=%s=/tmp", b->tmp);
 	b->flags[b->flag_count++] = xasprintf("-ffile-prefix-map=%s=/kit", b->kit);
 	b->flags[b->flag_count++] = xstrdup("-frandom-seed=0");
+	/* no file names made up by the driver in messages */
+	b->flags[b->flag_count++] = xstrdup("-pipe");
 	b->flags[b->flag_count] = NULL;
 }
 
