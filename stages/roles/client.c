@@ -73,6 +73,10 @@ struct answer {
 	struct buf body;
 	size_t cap;
 	int over;
+	int idle;      /* cut off for silence */
+	double heard;  /* when a byte last moved */
+	curl_off_t moved;
+	double idle_s;
 	int retry;     /* worth another attempt */
 	int done;      /* complete reply */
 	struct chat chat;
@@ -185,6 +189,22 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
+/* Called at least once a second. curl's own low-speed limit averages over seconds that we did
+ * not ask for. */
+static int on_progress(void *ctx, curl_off_t dlt, curl_off_t dl, curl_off_t ult, curl_off_t ul)
+{
+	struct answer *a = ctx;
+
+	(void)dlt;
+	(void)ult;
+	if (dl + ul != a->moved) {
+		a->moved = dl + ul;
+		a->heard = now();
+	}
+	a->idle = now() - a->heard > a->idle_s;
+	return a->idle;
+}
+
 static CURL *make_handle(struct client *c, struct answer *a)
 {
 	CURL *h = curl_easy_init();
@@ -206,9 +226,9 @@ static CURL *make_handle(struct client *c, struct answer *a)
 	}
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, c->limits.connect_ms);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, total);
-	/* Seconds are the finest curl offers; less than one byte a second counts as silence. */
-	curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (c->limits.idle_ms + 999) / 1000);
+	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(h, CURLOPT_XFERINFODATA, a);
 	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(h, CURLOPT_WRITEDATA, a);
 	return h;
@@ -259,8 +279,8 @@ static void sort_answer(struct client *c, struct answer *a, CURL *h, CURLcode rc
 	} else if (rc != CURLE_OK) {
 		a->retry = rc != CURLE_URL_MALFORMAT && rc != CURLE_UNSUPPORTED_PROTOCOL &&
 			   rc != CURLE_PEER_FAILED_VERIFICATION && rc != CURLE_SSL_CACERT_BADFILE;
-		snprintf(c->error, sizeof c->error, "%s after %zu bytes", curl_easy_strerror(rc),
-			 a->body.len);
+		snprintf(c->error, sizeof c->error, "%s after %zu bytes",
+			 a->idle ? "silence" : curl_easy_strerror(rc), a->body.len);
 		/* A stream that had said its finish_reason is whole, however the line ended. */
 		if (http / 100 == 2 && c->chat &&
 		    !chat_parse(buf_str(&a->body), a->body.len, &a->chat, "reply", NULL) &&
@@ -285,6 +305,8 @@ static int attempt(struct client *c, struct answer *a, struct err *e)
 	memset(a, 0, sizeof *a);
 	a->chat = (struct chat)CHAT_INIT;
 	a->cap = (size_t)c->limits.max_bytes;
+	a->heard = t0;
+	a->idle_s = (double)c->limits.idle_ms / 1000;
 	h = make_handle(c, a);
 	if (!h)
 		return err_set(e, EX_HARNESS, "cannot set up libcurl");
