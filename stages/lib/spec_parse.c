@@ -55,8 +55,10 @@ static int parse_axes(struct jwalk *w, const cJSON *item, struct spec *s)
 			if (!strcmp(TAKEN[i], a->name))
 				return jwalk_fail(w, "the name '%s' is taken", a->name);
 		const cJSON *t = jwalk_need(w, m, "type");
+		size_t here = jwalk_enter(w, "type");
 		if (!t || jwalk_choice(w, t, types, &type))
 			return -1;
+		jwalk_leave(w, here);
 		a->is_const = type == 0;
 		if (a->is_const != (jwalk_find(m, "value") != NULL))
 			return jwalk_fail(w, "a const axis has a value, a var axis has none");
