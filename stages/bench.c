@@ -82,6 +82,7 @@ static void plan_contest(struct bench *b, struct contest *t, int workloads)
 	t->rule.margin = r->spec->margin;
 	t->rule.guard = r->spec->guard;
 	t->rule.s0 = b->aa.s0;
+	t->rule.k_max = t->c->k_max;
 	t->workloads = workloads;
 	for (int i = 0; i < workloads; i++) {
 		t->name[i] = r->workload[i].name;

@@ -35,7 +35,7 @@ struct sample {
 struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
-	double trim, se_target, slack, solo_z, weight[MAXW];
+	double trim, se_target, decisive, slack, solo_z, weight[MAXW];
 	int kmin, kmax, nw, bmin, bmax, quads, ring, voids, solo, anchor, confirm_n;
 };
 
@@ -207,16 +207,16 @@ struct result {
 static void check_draws(const struct plan *p, const struct sample *s)
 {
 	int place = (int)(s->phase * 65536 + s->block), quad = (int)s->slot / 4, i = (int)s->slot % 4;
-	uint64_t set = draw(p->seed, "set", (int)s->session, (int)s->workload, place, (int)s->slot);
-	expect(s->set == set % (unsigned)p->ring, "session %u: an input set was not the drawn one",
+	uint64_t set = draw(p->seed, "set", (int)s->session, (int)s->workload, place, (int)s->slot / 2);
+	uint64_t ring = (uint64_t)p->ring, other = ring > 1 ? 1 + (set >> 32) % (ring - 1) : 0;
+	expect(s->set == (set % ring + (i % 2 ? other : 0)) % ring, "session %u: an input set was not the drawn one",
 	       s->session);
 	if (s->phase < 2)
 		return;
 	unsigned a = s->phase == 2 ? 0 : 2;
 	int bit = (int)(draw(p->seed, "order", (int)s->session, (int)s->workload, place, quad) & 1);
 	unsigned want = ((i == 0 || i == 3) == (bit == 0)) ? a : 1;
-	expect(s->arm == want, "session %u: an arm was not the drawn one", s->session);
-	expect(s->drop == 0, "session %u: a sample is dropped; no reason exists", s->session);
+	expect(s->arm == want && s->drop == 0, "session %u: an arm was not the drawn one", s->session);
 }
 
 static void one_workload(const struct plan *p, int session, int w, const cJSON *j, struct result *r)
@@ -250,7 +250,8 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 		const cJSON *v = bl ? cJSON_GetArrayItem(bl, b) : NULL;
 		expect(v && same(v->valuedouble, l[b]), "session %d: block %d", session, b);
 		double theta = trimmed(l, b + 1, p->trim, &se);
-		int stop = b + 1 >= p->bmin && se <= p->se_target;
+		double far = p->decisive > 0 ? fabs(theta - log(1 + p->margin)) / p->decisive : 0;
+		int stop = b + 1 >= p->bmin && se <= fmax(p->se_target, far);
 		expect(b == blocks - 1 ? stop || b + 1 == p->bmax : !stop,
 		       "session %d: sampling stopped or went on against its rule", session);
 		r->w[w] = theta;
@@ -337,8 +338,8 @@ static void estimate(const cJSON *c, const char *key, const double *x, int k)
 {
 	const cJSON *o = json_get(c, key);
 	const double m = average(x, 0, k), h = k > 1 ? t_value(0.975, k - 1) * spread(x, k) / sqrt(k) : NAN;
-	expect_num(o, "ratio", exp(m), key);
-	expect_num(o, "lo95", exp(m - h), key), expect_num(o, "hi95", exp(m + h), key);
+	expect_num(o, "ratio", exp(m), key), expect_num(o, "lo95", exp(m - h), key);
+	expect_num(o, "hi95", exp(m + h), key);
 }
 
 static const char *contest(const struct plan *p, const cJSON *c, int fixed)
@@ -409,7 +410,7 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->voids = (int)number(j, "void_limit"), p->confirm_n = (int)number(j, "confirm_sessions");
 	p->solo = cJSON_IsTrue(json_get(j, "solo")), p->anchor = cJSON_IsTrue(json_get(j, "anchor"));
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
-	p->slack = number(c, "solo_slack"), p->solo_z = number(c, "solo_z");
+	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack"), p->solo_z = number(c, "solo_z");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
 	p->bmin = (int)number(c, "blocks_min"), p->bmax = (int)number(c, "blocks_max");
 	cJSON_ArrayForEach(i, list) {
@@ -482,9 +483,7 @@ static void recheck(const char *path)
 	       "verdict is %s, recomputed %s", said, verdict ? verdict : "none");
 	const char *word = bad == before ? "agrees" : "DIFFERS";
 	printf("%s: %s, %zu samples, %d checks, %s\n", path, said, count, checks, word);
-	free(all);
-	buf_free(&raw);
-	cJSON_Delete(v);
+	free(all), buf_free(&raw), cJSON_Delete(v);
 }
 
 int main(int argc, char **argv)

@@ -72,7 +72,8 @@ static double within(const struct contest *t, const struct session_result *s)
 }
 
 /* Four sessions know their sd only to 40 %; what the blocks say is a floor that rests on many
- * more numbers. */
+ * more numbers. Noise is no reason to refuse: the test knows it from the sessions themselves, and
+ * only sees less. A label that wins against itself is one. */
 static void summarise(const struct contest *t, struct aa *a)
 {
 	double se[CONTEST_SESSIONS];
@@ -82,17 +83,10 @@ static void summarise(const struct contest *t, struct aa *a)
 	a->mean = stats_mean(t->theta, (size_t)t->k);
 	a->s0 = fmax(stats_sd(t->theta, (size_t)t->k), stats_median(se, (size_t)t->n));
 	a->s0 = fmax(a->s0, a->floor);
-	double far = 4 * a->s0 / sqrt(t->k) + 0.005;
-	a->ok = 1;
-	if (a->s0 > AA_NOISY) {
-		a->ok = 0;
-		snprintf(a->why, sizeof a->why,
-			 "champion against itself varies by %.1f %% between sessions", 100 * a->s0);
-	} else if (fabs(a->mean) > far) {
-		a->ok = 0;
-		snprintf(a->why, sizeof a->why, "champion against itself reads %+.2f %%",
-			 100 * a->mean);
-	}
+	a->ok = fabs(a->mean) <= AA_SIGMA * a->s0 / sqrt(t->k) + AA_SLACK;
+	if (!a->ok)
+		snprintf(a->why, sizeof a->why, "champion against itself reads %+.2f %% in %d sessions",
+			 100 * a->mean, t->k);
 }
 
 static int keep(struct rig *r, const struct contest *t, struct raw *raw, struct aa *a, struct err *e)
@@ -116,7 +110,9 @@ static int keep(struct rig *r, const struct contest *t, struct raw *raw, struct 
 	jw_num(&w, "mean", a->mean);
 	jw_int(&w, "sessions", a->sessions);
 	jw_str(&w, "raw_sha256", hex);
+	jw_obj(&w, "plan");
 	contest_plan_write(t, &w);
+	jw_end(&w);
 	contest_write(t, &w, "contest");
 	jw_end(&w);
 	int rc = file_write(a->file, w.out.data, w.out.len, 0644, e);
@@ -133,6 +129,7 @@ static int measure(struct rig *r, const struct session_class *c, struct aa *a, s
 	raw_begin(&raw, 1000000000);
 	t.c = c;
 	t.solo = 0;
+	t.whole = 1;
 	t.ops = rig_ops(r);
 	t.ctx = r;
 	t.raw = &raw;
@@ -144,17 +141,23 @@ static int measure(struct rig *r, const struct session_class *c, struct aa *a, s
 	t.workloads = r->spec->npublic;
 	r->self = 1;
 	r->rep_base = AA_REPS;
-	int rc = contest_fixed(&t, CONTEST_AA, e);
+	/* A burst of other people's work may look like a bias: look again before refusing. */
+	int rc = 0;
+	for (int n = CONTEST_AA; rc == 0 && !a->ok && n <= 3 * CONTEST_AA; n += CONTEST_AA) {
+		t.kind = V_NONE;
+		rc = contest_fixed(&t, n, e);
+		if (rc != 0 || t.kind != V_PASS)
+			break;
+		summarise(&t, a);
+	}
 	r->self = 0;
 	r->rep_base = 0;
 	r->t0 = 0;
 	if (rc == 0 && t.kind != V_PASS) {
 		a->ok = 0;
 		snprintf(a->why, sizeof a->why, "champion against itself: %.100s", t.message);
-	} else if (rc == 0) {
-		summarise(&t, a);
-		if (a->ok)
-			rc = keep(r, &t, &raw, a, e);
+	} else if (rc == 0 && a->ok) {
+		rc = keep(r, &t, &raw, a, e);
 	}
 	raw_free(&raw);
 	contest_free(&t);

@@ -4,8 +4,8 @@
  * Gives s0, the standard deviation of theta between A/A sessions, which the rule needs to give up
  * on a loser early, and which says what effect can be seen at all here. Measured once per run and
  * boot, by the first bench that needs it, under the lane it already holds; kept with its raw
- * samples in trials/runs/R/aa-XXXXXXXX.{json,raw}. A gate on it refuses a host that is too noisy or
- * that favours a label; a refused measurement is not kept, so the next trial tries again.
+ * samples in trials/runs/R/aa-XXXXXXXX.{json,raw}. A gate on it refuses a host that favours a
+ * label; a refused measurement is not kept, so the next trial tries again.
  *
  * sim has a known noise: nothing is measured there.
  *
@@ -17,7 +17,8 @@
 #include "contest.h"
 #include "rig.h"
 
-#define AA_NOISY 0.06 /* s0 beyond this: a 2 % margin is out of reach of any patience */
+#define AA_SIGMA 4     /* the mean of A/A sessions may be this many standard errors ... */
+#define AA_SLACK 0.005 /* ... and half a percent from zero */
 
 struct aa {
 	double s0;

@@ -80,6 +80,7 @@ static int step(struct contest *t, int *counted, struct err *e)
 				  .weight = t->weight,
 				  .order_seed = t->order_seed,
 				  .c = t->c,
+				  .delta = t->whole ? NAN : stats_delta(&t->rule),
 				  .solo = t->solo,
 				  .anchor = t->anchor,
 				  .ops = t->ops,

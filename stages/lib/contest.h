@@ -38,6 +38,7 @@ struct contest {
 	char order_seed[SESSION_SEED];
 	int order_derived;      /* 1: from SEED (sim); 0: from the system's entropy */
 	int solo, anchor;
+	int whole;              /* 1: every session to its full length (A/A) */
 	int confirming;         /* codes say confirm.* */
 	const struct session_ops *ops;
 	void *ctx;

@@ -221,7 +221,8 @@ int rig_checker(struct rig *r, struct err *e)
 {
 	char dir[TRIAL_PATH];
 	run_path(dir, r->s->run.name, "");
-	dir[strlen(dir) - 1] = '\0'; /* without the slash */
+	size_t n = strlen(dir);
+	dir[n - (n > 0 && dir[n - 1] == '/')] = '\0';
 	struct checker_opts o = {.device = r->s->trial.device, .run_dir = dir, .trial = r->s->id,
 				 .stage = r->s->confirm ? "confirm" : "bench"};
 	return checker_start(&r->checker, &o, e);

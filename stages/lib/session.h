@@ -36,14 +36,17 @@ struct session_class {
 	const char *name;
 	int block_quads;   /* quads of a block: 2 pairs each */
 	int blocks_min, blocks_max;
-	double se_target;  /* of a workload's theta in one session */
+	double se_target;  /* of a workload's theta in one session: enough, even at the margin */
+	double decisive;   /* or the standard error is this many times smaller than the distance of
+	                    * theta from the margin; 0: never stop for that */
 	double trim;       /* 0.2, cut from each end */
 	int warm_pairs;
 	int solo_reps;     /* counted ones; two more warm up */
 	double solo_slack; /* champion alone against champion in company: |log ratio| allowed ... */
 	double solo_z;     /* ... plus this many standard errors */
 	int anchor_quads;
-	int ring;          /* input sets a rep may draw */
+	int ring;          /* input sets; the arms of a pair get two different ones */
+	int k_max;         /* cap of sessions: caps are part of the pre-registration */
 	double s0_floor;   /* least sd between sessions that is believed */
 };
 
@@ -84,6 +87,7 @@ struct session_job {
 	const double *weight; /* per workload; 0: measured and guarded, not in theta */
 	const char *order_seed;
 	const struct session_class *c;
+	double delta;         /* log margin that `decisive` looks at; NAN: no early stop */
 	int solo, anchor;
 	const struct session_ops *ops;
 	void *ctx;
@@ -116,6 +120,9 @@ int session_run(const struct session_job *job, struct session_result *r, struct 
 /* The draws, by place. session_order: 0 is ABBA (champion first), 1 is BAAB. */
 int session_order(const char *seed, int session, int workload, int block, int quad);
 uint64_t session_word(const char *seed, const char *what, int a, int b, int c, int d);
+/* Input set of a slot: the first of a pair draws word % ring, the second another one,
+ * (first + 1 + (word >> 32) % (ring - 1)) % ring. `place` as above. */
+uint32_t session_set(const char *seed, int session, int workload, int place, int slot, int ring);
 
 /* Arm of slot 0..3 of a quad: first is A when order is 0. */
 enum raw_arm session_arm(int order, int slot, enum raw_arm a, enum raw_arm b);
