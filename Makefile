@@ -47,6 +47,7 @@ SHELL := /bin/sh
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
 ## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
+## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
 ## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
@@ -63,6 +64,7 @@ MAX_USD ?=
 MAX_CALLS ?=
 MAX_GPU_S ?=
 MAX_WALL_S ?=
+SIM_SECONDS ?=
 ALLOW_WEAK ?=
 KERNEL ?=
 PLAN ?=
@@ -73,6 +75,7 @@ COMMAND ?=
 REPLY ?=
 
 include tools/make/build.mk
+include tools/make/bench.mk
 
 # What iterate is told. Only settings that were given are passed: the rest are its defaults, and
 # a resumed run keeps those it was started with. `+` only when make really runs: the program
@@ -80,7 +83,7 @@ include tools/make/build.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S ALLOW_WEAK NEW COMMAND REPLY
+	MAX_WALL_S SIM_SECONDS ALLOW_WEAK NEW COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

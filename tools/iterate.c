@@ -44,7 +44,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S\n"
+	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
 	"exit: 0 done, 2 usage, 4 something is missing, 75 another make is at work, else the code of\n"
@@ -54,7 +54,8 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, DEVICES, TIDY };
 
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
-	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S", "KERNEL", "PLAN", "TRIAL",
+	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
+	"SIM_SECONDS", "KERNEL", "PLAN", "TRIAL",
 	"FROM",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -127,6 +128,7 @@ static void add_limits(cJSON *more)
 	static const char *const keys[][2] = {
 		{"MAX_TOKENS", "max_tokens"}, {"MAX_USD", "max_usd"}, {"MAX_CALLS", "max_calls"},
 		{"MAX_GPU_S", "max_gpu_s"}, {"MAX_WALL_S", "max_wall_s"},
+		{"SIM_SECONDS", "sim_seconds"},
 	};
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		const char *s = given(keys[i][0]);
