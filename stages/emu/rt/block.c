@@ -45,11 +45,10 @@ void
 block_start(struct block *b, uint64_t serial)
 {
 	char *image = b->image;
-	unsigned epoch = b->bar_epoch;
 	memset(b, 0, offsetof(struct block, warps));
 	b->image = image;
 	b->image_state = IMAGE_NEW;
-	b->bar_epoch = epoch + 1;
+	b->bar_epoch = ++emu_g.epochs;
 	b->serial = serial;
 	uint64_t at = block_place(serial);
 	b->index.x = (unsigned)(at % emu_gridDim.x);
@@ -67,12 +66,9 @@ block_start(struct block *b, uint64_t serial)
 void
 block_release_barrier(struct block *b)
 {
-	for (struct fiber *f = b->bar.head; f; f = f->next) {
-		f->state = FIBER_READY;
-		f->value = (uint64_t)(unsigned)b->bar_acc;
-	}
+	b->bar_result = b->bar_acc; /* stays until all have read it: the next needs them all */
 	list_move(&b->ready, &b->bar);
-	b->bar_epoch++;
+	b->bar_epoch = ++emu_g.epochs;
 	emu_g.progress++;
 }
 
@@ -105,16 +101,17 @@ emu_barrier(int kind, int predicate, int line, const char *file)
 		else
 			b->bar_acc |= vote;
 	}
-	int result;
 	if (b->bar.n + 1 == b->live) {
-		result = b->bar_acc;
 		block_release_barrier(b);
 	} else {
-		sched_wait(FIBER_BARRIER, &b->bar, line, file);
-		result = (int)(unsigned)f->value;
+		f->state = FIBER_BARRIER;
+		f->line = line;
+		f->file = file;
+		list_push(&b->bar, f);
+		sched_next();
 	}
 	emu_hot.busy = 0;
-	return result;
+	return b->bar_result;
 }
 
 /* All blocks have started or finished, and every live thread waits: let them go. */
@@ -127,14 +124,12 @@ grid_check(void)
 		return;
 	struct block *b = emu_g.ring;
 	do {
-		for (struct fiber *f = b->grid.head; f; f = f->next)
-			f->state = FIBER_READY;
 		list_move(&b->ready, &b->grid);
-		b->bar_epoch++;
+		b->bar_epoch = ++emu_g.epochs;
 		b = b->ring;
 	} while (b != emu_g.ring);
 	emu_g.grid_ready = 0;
-	emu_g.grid_epoch++;
+	hook_sync_op();
 	emu_g.progress++;
 }
 
@@ -180,16 +175,4 @@ block_exit_thread(struct block *b, unsigned lin)
 		emu_g.grid_ready++;
 		grid_check();
 	}
-}
-
-struct fiber *
-block_any_waiter(void)
-{
-	struct block *b = emu_g.current;
-	if (!b)
-		return NULL;
-	for (struct fiber *f = emu_all_fibers; f; f = f->all)
-		if (f->block == b && f->slot && f->state != FIBER_IDLE && f->state != FIBER_RUN)
-			return f;
-	return NULL;
 }

@@ -182,6 +182,8 @@ report_stuck(uint32_t status)
 			c = c->ring;
 		} while (c != b);
 	}
+	for (struct fiber *f = b ? b->ready.head : NULL; f; f = f->next)
+		f->state = FIBER_READY;
 	for (const struct fiber *f = emu_all_fibers; f; f = f->all) {
 		if (f->block != b || !f->slot || f->state == FIBER_IDLE)
 			continue;

@@ -39,16 +39,19 @@ enum fiber_state {
 };
 
 struct fiber {
+	/* the first cache line: all that a switch touches */
 	void *sp;
 	struct fiber *next; /* in whichever list the state says */
-	struct block *block;
 	const struct emu_slot *slot; /* NULL: runs no thread */
-	enum fiber_state state;
+	struct block *block;
+	enum fiber_state state; /* set when it waits; what is in a ready list is ready */
 	int line;
 	const char *file;
+	uint64_t value; /* of a warp operation: contribution, then result */
 	int kind; /* of the collective it waits in */
-	unsigned mask, source;
-	uint64_t value; /* in: contribution; out: result */
+	unsigned mask;
+	/* the rest */
+	unsigned source;
 	unsigned n_copies, n_commits;
 	struct copy *copies; /* pending asynchronous copies, made on first use */
 	char *stack_low, *stack_high;
@@ -81,7 +84,7 @@ struct block {
 	const struct emu_slot *next; /* first thread not started, while not current */
 	unsigned live; /* threads not finished, whether started or not */
 	int slow;
-	int bar_kind, bar_line, bar_acc;
+	int bar_kind, bar_line, bar_acc, bar_result;
 	const char *bar_file;
 	unsigned bar_epoch;
 	enum image_state image_state;
@@ -112,7 +115,7 @@ struct launch_state {
 	struct block *image_owner;
 	struct block *free_blocks;
 	unsigned grid_ready; /* blocks whose live threads all wait at grid.sync() */
-	unsigned grid_epoch;
+	unsigned epochs; /* barrier epochs given out, over all blocks */
 	uint64_t progress, switches, block_switches;
 	uint64_t order_seed;
 	unsigned order_mode;
@@ -145,15 +148,64 @@ void sched_become_slow(void);
 void sched_wait(enum fiber_state state, struct list *list, int line, const char *file);
 void sched_go(void);
 void sched_preempt(void);
-void list_push(struct list *l, struct fiber *f);
 void list_move(struct list *to, struct list *from);
+
+static inline void
+list_push(struct list *l, struct fiber *f)
+{
+	f->next = NULL;
+	if (l->tail)
+		l->tail->next = f;
+	else
+		l->head = f;
+	l->tail = f;
+	l->n++;
+}
+
+static inline struct fiber *
+list_pop(struct list *l)
+{
+	struct fiber *f = l->head;
+	l->head = f->next;
+	if (!l->head)
+		l->tail = NULL;
+	l->n--;
+	return f;
+}
+
+/* Runs f in place of the current fiber, which is listed somewhere. */
+static inline void
+sched_switch(struct fiber *f)
+{
+	struct fiber *from = emu_cur;
+	if (f == from)
+		return;
+	emu_cur = f;
+	emu_g.switches++;
+	if (f->slot) {
+		emu_threadIdx.x = f->slot->x;
+		emu_threadIdx.y = f->slot->y;
+		emu_threadIdx.z = f->slot->z;
+	}
+	emu_switch(&from->sp, f->sp);
+}
+
+/* The current fiber is listed as waiting: another thread's turn, of this block if one can. */
+static inline void
+sched_next(void)
+{
+	struct list *ready = &emu_g.current->ready;
+	if (__builtin_expect(ready->head && !emu_g.expired, 1))
+		sched_switch(list_pop(ready));
+	else
+		sched_go();
+}
 
 /* block.c: what belongs to one block */
 void block_start(struct block *b, uint64_t serial);
 void block_exit_thread(struct block *b, unsigned lin);
 void block_release_barrier(struct block *b);
 void grid_check(void);
-struct fiber *block_any_waiter(void);
 
 /* shared.c */
 void shared_enter(struct block *b);

@@ -19,18 +19,6 @@ struct emu_u3 emu_threadIdx, emu_blockIdx, emu_blockDim, emu_gridDim;
 enum choice { RESUME, FRESH, END };
 
 void
-list_push(struct list *l, struct fiber *f)
-{
-	f->next = NULL;
-	if (l->tail)
-		l->tail->next = f;
-	else
-		l->head = f;
-	l->tail = f;
-	l->n++;
-}
-
-void
 list_move(struct list *to, struct list *from)
 {
 	if (!from->head)
@@ -42,17 +30,6 @@ list_move(struct list *to, struct list *from)
 	to->tail = from->tail;
 	to->n += from->n;
 	*from = (struct list){0};
-}
-
-static struct fiber *
-list_pop(struct list *l)
-{
-	struct fiber *f = l->head;
-	l->head = f->next;
-	if (!l->head)
-		l->tail = NULL;
-	l->n--;
-	return f;
 }
 
 /* Until its first wait a block only counts threads by the position in the order. From then
@@ -187,22 +164,6 @@ choose(struct fiber **out)
 }
 
 static void
-switch_to(struct fiber *f)
-{
-	struct fiber *from = emu_cur;
-	if (f == from)
-		return;
-	emu_cur = f;
-	emu_g.switches++;
-	if (f->slot) {
-		emu_threadIdx.x = f->slot->x;
-		emu_threadIdx.y = f->slot->y;
-		emu_threadIdx.z = f->slot->z;
-	}
-	emu_switch(&from->sp, f->sp);
-}
-
-static void
 fiber_main(void)
 {
 	for (;;) {
@@ -213,13 +174,12 @@ fiber_main(void)
 		case FRESH:
 			break;
 		case RESUME:
-			f->state = FIBER_RUN;
 			fiber_put(emu_cur);
-			switch_to(f);
+			sched_switch(f);
 			break;
 		case END:
 			fiber_put(emu_cur);
-			switch_to(&emu_main_fiber);
+			sched_switch(&emu_main_fiber);
 			break;
 		}
 	}
@@ -232,7 +192,6 @@ sched_go(void)
 	struct fiber *f = NULL;
 	switch (choose(&f)) {
 	case RESUME:
-		f->state = FIBER_RUN;
 		break;
 	case FRESH:
 		f = fiber_get(fiber_main);
@@ -242,7 +201,7 @@ sched_go(void)
 		f = &emu_main_fiber;
 		break;
 	}
-	switch_to(f);
+	sched_switch(f);
 }
 
 void
@@ -254,7 +213,7 @@ sched_wait(enum fiber_state state, struct list *list, int line, const char *file
 	f->file = file;
 	if (list)
 		list_push(list, f);
-	sched_go();
+	sched_next();
 }
 
 /* Called when a thread's function has returned in a block that accounts for each thread. */
@@ -342,7 +301,7 @@ sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned resi
 	g->poison = poison;
 	g->current = g->ring = g->image_owner = NULL;
 	g->grid_ready = 0;
-	g->grid_epoch++;
+	hook_sync_op(); /* a launch orders everything */
 	emu_blockDim = (struct emu_u3){l->block[0], l->block[1], l->block[2]};
 	emu_gridDim = (struct emu_u3){l->grid[0], l->grid[1], l->grid[2]};
 	emu_hot.tid = &emu_threadIdx;
@@ -350,5 +309,6 @@ sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned resi
 	emu_hot.busy = 1;
 	sched_go();
 	emu_cur = &emu_main_fiber;
+	hook_sync_op();
 	return 0;
 }

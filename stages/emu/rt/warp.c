@@ -114,7 +114,6 @@ group_finish(struct block *b, struct warp *w, unsigned index, const struct fiber
 		struct fiber *f = w->lane[next_lane(&lanes)];
 		if (f == self)
 			continue;
-		f->state = FIBER_READY;
 		list_push(&b->ready, f);
 	}
 }
@@ -135,12 +134,11 @@ emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source, int
 	f->mask = mask;
 	f->line = line;
 	f->file = file;
-	if (!(mask >> lane & 1)) {
-		f->state = FIBER_WARP;
+	f->state = FIBER_WARP;
+	if (!(mask >> lane & 1))
 		report_fail(EMU_BARRIER_DIVERGENCE, 0, line, file,
 		            "lane %u calls a warp operation with mask 0x%08x, which leaves it out", lane,
 		            mask);
-	}
 	unsigned g = 0;
 	while (g < w->n_groups && (w->groups[g].mask != mask || w->groups[g].kind != kind))
 		g++;
@@ -151,7 +149,7 @@ emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source, int
 	if (w->groups[g].arrived == (mask & ~w->exited))
 		group_finish(b, w, g, f);
 	else
-		sched_wait(FIBER_WARP, NULL, line, file);
+		sched_next();
 	emu_hot.busy = 0;
 	return f->value;
 }
@@ -193,8 +191,6 @@ warp_resolve_masks(struct block *b)
 			    o->file == f->file)
 				f->mask |= 1u << (o->slot->lin % EMU_WARP);
 	}
-	for (struct fiber *f = b->masks.head; f; f = f->next)
-		f->state = FIBER_READY;
 	list_move(&b->ready, &b->masks);
 	return 1;
 }
