@@ -1,0 +1,1 @@
+__attribute__((aligned(8))) [[gnu::x]] asm("x"); k<<<1>>>(); _Pragma("unroll") emu_x
