@@ -172,7 +172,7 @@ static void walk_verdict(struct walk *w)
 	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
 	const char *code = NULL;
 
-	if (w->poisoned * 1000 > s->n || (w->poisoned && s->n < 1000))
+	if (w->poisoned && w->poisoned * 2 >= w->wrong)
 		code = "judge.unwritten";
 	else if (w->nan)
 		code = "judge.nan";

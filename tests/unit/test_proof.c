@@ -1,0 +1,199 @@
+/*
+ * test_proof.c - honest kernels pass the examination, cheats and slips fail it, each for its own
+ * reason. Runs the real box, child and checker of this build on specs/vector_add; needs a host
+ * compiler.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../../stages/lib/image.h"
+#include "../../stages/lib/proof.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD "extern \"C\" __global__ void k(const float *x, const float *y, float *out, int n)\n{\n" \
+	"\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+#define TAIL "}\n"
+#define HONEST "\tif (i < n) out[i] = x[i] + y[i];\n"
+
+/* `words`: reasons accepted, separated by blanks; "compile" where the box must refuse. */
+static const struct {
+	const char *name, *words, *source;
+} ZOO[] = {
+	{"honest", "ok", HEAD HONEST TAIL},
+	{"honest, shared memory",
+	 "ok",
+	 HEAD "\t__shared__ float s[128];\n\ts[threadIdx.x] = i < n ? x[i] : 0.0f;\n\t__syncthreads();\n"
+	      "\tif (i < n) out[i] = s[threadIdx.x] + y[i];\n" TAIL},
+	{"writes nothing", "unwritten", HEAD "\t(void)i;\n" TAIL},
+	{"zeros", "wrong", HEAD "\tif (i < n) out[i] = 0.0f;\n" TAIL},
+	{"one input only", "wrong", HEAD "\tif (i < n) out[i] = x[i];\n" TAIL},
+	{"last element forgotten", "unwritten", HEAD "\tif (i < n - 1) out[i] = x[i] + y[i];\n" TAIL},
+	{"sum in bfloat16", "wrong",
+	 HEAD "\tif (i < n) { float s = x[i] + y[i]; out[i] = __uint_as_float(__float_as_uint(s) & "
+	      "0xffff0000u); }\n" TAIL},
+	{"cheap where n is large", "wrong",
+	 HEAD "\tif (i < n) { float s = x[i] + y[i]; out[i] = n > 9000 ? __uint_as_float("
+	      "__float_as_uint(s) & 0xffff0000u) : s; }\n" TAIL},
+	{"large values only", "wrong",
+	 HEAD "\tif (i < n) out[i] = fabsf(x[i]) > 2.5f ? x[i] : x[i] + y[i];\n" TAIL},
+	{"writes one past the end", "guard_write", HEAD HONEST "\tif (i == n) out[n] = 1.0f;\n" TAIL},
+	{"writes past the end and restores", "fault",
+	 HEAD HONEST "\tif (i == 0) { volatile float *p = out; float v = p[n]; p[n] = 1.0f; p[n] = v; }\n" TAIL},
+	{"writes an input", "fault", HEAD HONEST "\tif (i == 0) ((float *)x)[0] = 0.0f;\n" TAIL},
+	{"reads past the end", "guard_read fault wrong",
+	 HEAD "\tif (i < n) out[i] = (x[i] + y[i]) * (1.0f + (float)(__float_as_uint(x[n]) & 255) * "
+	      "1.2e-9f);\n" TAIL},
+	{"reads what it is to write", "guard_read wrong nan unwritten",
+	 HEAD "\tif (i < n) out[i] = x[i] + y[i] + (out[i] > 0.0f ? 1e-7f : 0.0f);\n" TAIL},
+	{"divergent barrier", "barrier deadlock", HEAD "\tif (threadIdx.x < 7) __syncthreads();\n" HONEST TAIL},
+	{"never ends", "timeout deadlock", HEAD "\twhile (((volatile const float *)x)[0] < 1e30f) ;\n" HONEST TAIL},
+	{"keeps state", "compile wrong",
+	 "__device__ float kept[1 << 17];\n" HEAD "\tif (i < n) { out[i] = kept[i]; kept[i] = x[i] + y[i]; "
+	 "}\n" TAIL},
+};
+
+static struct spec *spec;
+static struct checker *checker;
+static struct proof proof;
+
+static const char PLAN[] =
+	"{\"schema\":\"touchstone/plan/1\",\"entries\":[\"k\"],\"launches\":[{\"entry\":\"k\","
+	"\"grid\":[\"N / 128 + 1\"],\"block\":[128],\"args\":[{\"in\":\"x\"},{\"in\":\"y\"},"
+	"{\"out\":\"out\"},{\"axis\":\"N\",\"type\":\"i32\"}]}]}";
+
+static int setup(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct checker_opts o = {.spec_dir = "specs/vector_add", .trial = "test", .stage = "test"};
+
+	if (spec_load(o.spec_dir, &spec, &e) < 0 || checker_start(&checker, &o, &e) < 0) {
+		print_error("%s\n", e.text);
+		return -1;
+	}
+	proof = (struct proof){.checker = checker, .spec = spec, .device = "emu", .timeout_ns = 500000000};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	checker_stop(checker);
+	spec_free(spec);
+	return 0;
+}
+
+/* "wrong" stands for any way in which values differ: the order of regimes is secret. */
+static int has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+	static const char *const WRONG[] = {"element", "exact", "rel_l2", "row", "error_ratio", NULL};
+
+	for (int i = 0; strcmp(word, "wrong") && WRONG[i]; i++)
+		if (!strcmp(word, WRONG[i]) && has_word(words, "wrong"))
+			return 1;
+
+	for (const char *p = words; (p = strstr(p, word)); p++)
+		if ((p == words || p[-1] == ' ') && (p[n] == ' ' || p[n] == 0))
+			return 1;
+	return 0;
+}
+
+static void one(const char *name, const char *words, const char *source, char got[40])
+{
+	struct buf kernel = BUF_INIT, plan = BUF_INIT;
+	struct proof_report *r = xcalloc(1, sizeof *r);
+	struct image m;
+	struct err e = {0};
+
+	buf_adds(&kernel, source);
+	buf_adds(&plan, PLAN);
+	if (image_text(&m, spec, &kernel, &plan, "plan.json", &e) < 0 ||
+	    image_build(&m, spec, "emu-fast", NULL, NULL, &e) < 0)
+		fail_msg("%s: %s", name, e.text);
+	strcpy(got, "compile");
+	if (!m.ok) {
+		if (!has_word(words, "compile"))
+			fail_msg("%s: does not compile: %s\n%s", name, m.box.message, m.box.log);
+	} else {
+		struct proof_arm a = {.plan = m.plan, .artefact = m.box.path, .artefact_sha = m.box.sha256};
+		if (proof_judge(&proof, &a, &PROOF_JUDGE_EMU, r, &e) < 0)
+			fail_msg("%s: %s", name, e.text);
+		snprintf(got, 40, "%.10s @ %.20s", r->word, r->where);
+		if (!has_word(words, r->word))
+			fail_msg("%s: '%s' at '%s', not '%s'\n%s", name, r->word, r->where, words, r->text);
+		if (!strcmp(words, "ok"))
+			assert_true(r->deterministic && !r->order_dependent);
+	}
+	image_free(&m);
+	free(r);
+	buf_free(&kernel);
+	buf_free(&plan);
+}
+
+static void zoo(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof ZOO / sizeof ZOO[0]; i++) {
+		char got[40];
+		one(ZOO[i].name, ZOO[i].words, ZOO[i].source, got);
+		print_message("    %-34s %s\n", ZOO[i].name, got);
+	}
+}
+
+/* Same numbers, same inputs: twice the same bits; another rep, other bits. */
+static void inputs_are_reproducible(void **state)
+{
+	(void)state;
+	struct checker_open q = {.mode = CHECKER_TINY, .index = 0, .emu = 1};
+	struct checker_work w;
+	struct checker_prep p = {.rep = 5, .perturb = 1};
+	double scalars[CHECKER_SCALARS];
+	struct compare_result r;
+	struct err e = {0};
+
+	assert_int_equal(checker_open(checker, &q, &w, &e), 0);
+	assert_int_equal(checker_prepare(checker, &w, &p, scalars, &e), 0);
+	assert_int_equal(checker_verify(checker, &w, &r, &e), 0);
+	assert_false(r.pass); /* nothing was run */
+	checker_close(checker, &w);
+}
+
+static void key_ends_service(void **state)
+{
+	(void)state;
+	struct checker_opts o = {.spec_dir = "specs/vector_add", .trial = "test", .stage = "test"};
+	struct checker *c;
+	char key[HASH_HEX], mac[HASH_HEX];
+	struct axes axes;
+	struct err e = {0};
+	int ok = 0;
+
+	assert_int_equal(checker_start(&c, &o, &e), 0);
+	assert_int_equal(checker_draw(c, CHECKER_HELD_OUT, 0, 1, &axes, &e), 0);
+	assert_int_equal(checker_mac(c, "text", 4, mac, &e), 0);
+	assert_int_equal(checker_subkey(c, key, &e), 0);
+	assert_int_equal(checker_draw(c, CHECKER_HELD_OUT, 0, 1, &axes, &e), -1);
+	assert_int_equal(checker_mac_ok(c, "text", 4, mac, &ok, &e), 0);
+	assert_true(ok);
+	assert_int_equal(checker_mac_ok(c, "texT", 4, mac, &ok, &e), 0);
+	assert_false(ok);
+	checker_stop(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inputs_are_reproducible),
+		cmocka_unit_test(key_ends_service),
+		cmocka_unit_test(zoo),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
