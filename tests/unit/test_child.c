@@ -9,12 +9,14 @@
 #include "file.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,6 +239,48 @@ static void what_is_no_program_is_an_error(void **state)
 	unlink(path);
 }
 
+/* Whoever started it may be killed at any moment; changing its uid must not lose the tie. */
+static void dies_with_its_parent(void **state)
+{
+	(void)state;
+	struct box_result image = build("emu-fast", source, "scale");
+	int pipes[2];
+	assert_int_equal(pipe(pipes), 0);
+	pid_t middle = fork();
+	if (middle == 0) {
+		struct child c;
+		struct err e;
+		struct child_request q = {.image = image.path, .sha256 = image.sha256, .cpu = -1};
+		pid_t pids[2] = {child_start(&q, &c, &e) ? -1 : c.proc.pid, fork()};
+		/* the copy holds the control pipe open: its end must not be what ends the image */
+		if (pids[1] == 0 || write(pipes[1], pids, sizeof pids) == (ssize_t)sizeof pids)
+			pause();
+		_exit(1);
+	}
+	pid_t pids[2] = {-1, -1};
+	assert_int_equal(read(pipes[0], pids, sizeof pids), (ssize_t)sizeof pids);
+	pid_t pid = pids[0];
+	assert_true(pid > 1 && pids[1] > 1);
+	char path[64], text[64] = "";
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	assert_int_equal(access(path, F_OK), 0);
+	kill(middle, SIGKILL);
+	waitpid(middle, NULL, 0);
+	int gone = 0;
+	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+	for (int i = 0; i < 200 && !gone; i++, usleep(10000)) {
+		FILE *f = fopen(path, "r");
+		gone = !f || !fgets(text, sizeof text, f) || strncmp(text, "0 ", 2) == 0;
+		if (f)
+			fclose(f);
+	}
+	kill(pids[1], SIGKILL);
+	assert_true(gone);
+	close(pipes[0]);
+	close(pipes[1]);
+	box_result_free(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +288,7 @@ int main(void)
 		cmocka_unit_test(sanitize),
 		cmocka_unit_test(an_endless_kernel_is_killed),
 		cmocka_unit_test(the_image_must_be_the_one_judged),
+		cmocka_unit_test(dies_with_its_parent),
 		cmocka_unit_test(what_is_no_program_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
