@@ -52,7 +52,9 @@ static const struct {
 	      "1.2e-9f);\n" TAIL},
 	{"reads what it is to write", "guard_read wrong nan unwritten",
 	 HEAD "\tif (i < n) out[i] = x[i] + y[i] + (out[i] > 0.0f ? 1e-7f : 0.0f);\n" TAIL},
-	{"divergent barrier", "barrier deadlock", HEAD "\tif (threadIdx.x < 7) __syncthreads();\n" HONEST TAIL},
+	{"divergent barrier", "barrier deadlock",
+	 HEAD "\tif (threadIdx.x < 7)\n\t\t__syncthreads();\n\telse\n\t\t__syncthreads();\n"
+	 HONEST TAIL},
 	{"never ends", "timeout deadlock", HEAD "\twhile (((volatile const float *)x)[0] < 1e30f) ;\n" HONEST TAIL},
 	{"keeps state", "compile wrong",
 	 "__device__ float kept[1 << 17];\n" HEAD "\tif (i < n) { out[i] = kept[i]; kept[i] = x[i] + y[i]; "
