@@ -11,7 +11,7 @@ say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-5s %s\n'
 
 CC := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
 CFLAGS ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
+WARN := -Wall -Wextra -Wshadow -Wconversion
 SANFLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Istages/lib $(WARN) $(SANFLAGS) $(CFLAGS)
 
@@ -55,7 +55,7 @@ FORCE:
 
 $(OBJECTS): $(B)/obj/%.o: %.c $(B)/ok/flags | $(sort $(dir $(OBJECTS)))
 	$(call say,CC,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
 
 $(LIB): $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC)) $(B)/ok/flags
 	$(call say,AR,$@)

@@ -27,8 +27,10 @@ RUN := $(TS_RUNNER)
 .PHONY: run
 run: $(TS_IDS:%=$T/%/promote.json)
 
-# $(call step,NAME,UPSTREAM)
+# $(call step,NAME,UPSTREAM). A verdict appears by rename, whole, and stands from then on: make must
+# not delete one because the wrapper was interrupted, or failed at what follows from the verdict.
 define step
+.PRECIOUS: $$(TS_IDS:%=$T/%/$1.json)
 $$(TS_IDS:%=$T/%/$1.json): $T/%/$1.json: | $(if $2,$T/%/$2.json,$T/%/trial.json)
 	@'$$(RUN)' $$@
 endef
