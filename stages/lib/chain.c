@@ -58,14 +58,14 @@ static int check_link(struct stage *s, enum step step, struct err *e)
 	const struct verdict_in *in = stage_verdict(s, step, e);
 	if (!in)
 		return 1;
+	if (step + 1 < s->step && !same(&s->seen[step + 1], "upstream", in->sha))
+		return broken(e, in->path, "is not the verdict that the next step read");
 	if (strcmp(in->run, s->run.name) != 0 || !same(in, "trial", s->trial.sha))
 		return broken(e, in->path, "is of another trial or run");
 	if (!same(in, "spec", s->run.spec_sha256))
 		return broken(e, in->path, "was made for another spec");
 	if (!same(in, "key", s->run.key_sha256))
 		return broken(e, in->path, "was made under another key");
-	if (step > 0 && !same(in, "upstream", s->seen[step - 1].sha))
-		return broken(e, s->seen[step - 1].path, "is not the verdict that the next step read");
 	int rc = check_tool(s, in, e);
 	return rc ? rc : check_files(in, s->id, e);
 }
@@ -154,7 +154,9 @@ static int check_signatures(struct stage *s, struct err *e)
 int chain_check(struct stage *s, struct err *e)
 {
 	int rc = 0;
-	for (int i = 0; i < (int)s->step && !rc; i++)
+	/* From the end: a verdict is believed about others once the one after it has named it, so
+	 * that the message names the very file that was changed. */
+	for (int i = (int)s->step - 1; i >= 0 && !rc; i--)
 		rc = check_link(s, (enum step)i, e);
 	if (!rc)
 		rc = check_spec(s, e);

@@ -96,23 +96,26 @@ static void put_files(struct buf *b)
 		buf_addf(b, "M 100644 :%d %s\n", i + 1, slots[i]);
 }
 
-static int put_blobs(struct buf *b, const struct closed *c, struct err *e)
+/* 1: the sources are not those of the verdict (its chain is broken, and it says so): no branch. */
+static int put_blobs(struct buf *b, const struct closed *c)
 {
-	char path[TRIAL_PATH], file[64];
+	char path[TRIAL_PATH], file[64], sha[2][HASH_HEX], both[HASH_HEX];
 	struct buf text = BUF_INIT;
 	for (int i = 0; i < 2; i++) {
 		snprintf(file, sizeof file, "%.8s%scandidate/%s", c->dir, *c->dir ? "/" : "",
 			 slots[i]);
 		trial_path(path, c->trial.id, file);
-		if (file_read(path, (size_t)16 << 20, &text, e)) {
+		if (file_read(path, (size_t)16 << 20, &text, NULL)) {
 			buf_free(&text);
-			return -1;
+			return 1;
 		}
+		hash_hex(buf_str(&text), text.len, sha[i]);
 		buf_addf(b, "blob\nmark :%d\n", i + 1);
 		put_data(b, buf_str(&text), text.len);
 	}
 	buf_free(&text);
-	return 0;
+	trial_candidate_sha(sha[0], sha[1], both);
+	return strcmp(both, c->candidate) != 0;
 }
 
 static void put_stream(struct buf *b, const struct closed *c)
@@ -152,8 +155,8 @@ int record_history(const struct closed *c, struct err *e)
 		return 0;
 	if (make_repository(e))
 		return -1;
-	int rc = put_blobs(&stream, c, e);
-	if (!rc) {
+	int rc = 0;
+	if (put_blobs(&stream, c) == 0) {
 		put_stream(&stream, c);
 		buf_adds(&stream, "done\n");
 		rc = git(argv, &stream, e);

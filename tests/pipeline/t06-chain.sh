@@ -1,0 +1,54 @@
+#!/bin/sh
+# One byte of any recorded file flipped: promote says promote.chain and names the file.
+. "$(dirname "$0")/../lib.sh"
+real_tree
+export TS_RETRIES=0
+
+make iterate DEVICE=sim PROPOSER=sweep N=1 >"$work/log" 2>&1
+id=0001
+ok "the trial ran" test -s trials/$id/promote.json
+kept=$(jq -r .data.kept trials/$id/promote.json)
+ok "it was kept, so all of the chain is there" same true "$kept"
+mv trials/$id/promote.json "$work/promote.json"
+cp -a trials "$work/before"
+
+flip() { # flip FILE: change its middle byte
+	size=$(stat -c %s "$1")
+	at=$((size / 2))
+	byte=$(od -An -tu1 -j$at -N1 "$1" | tr -d ' ')
+	printf "$(printf '\\%03o' $(((byte + 1) % 256)))" |
+		dd of="$1" bs=1 seek=$at conv=notrunc 2>/dev/null
+}
+promote() {
+	rm -f trials/$id/promote.json
+	"$bin/run" trials/$id/promote.json >/dev/null 2>&1
+	jq -r '[.verdict, .reason.code, .reason.message] | join(" ")' trials/$id/promote.json
+}
+
+ok "untouched: kept again" has 'pass promote' promote
+files=$(for v in trials/$id/a0/*.json trials/$id/*.json; do
+	jq -r 'select(.schema == "touchstone/verdict/1") | .outputs | keys[]' "$v" 2>/dev/null
+done | sort -u)
+ok "side files are named" test -n "$files"
+for file in $files; do
+	flip "trials/$id/$file"
+	ok "flipped $file" has "invalid promote.chain" promote
+	ok "flipped $file is named" has "$file" promote
+	rm "trials/$id/$file"
+	ok "removed $file is named" has "$file" promote
+	cp -a "$work/before/$id/$file" "trials/$id/$file"
+done
+for step in a0/propose a0/guard a0/unittest a1/propose a2/unittest tune judge bench; do
+	flip "trials/$id/$step.json"
+	ok "flipped $step.json" has "invalid promote.chain" promote
+	ok "flipped $step.json is named" has "$step.json" promote
+	cp -a "$work/before/$id/$step.json" "trials/$id/$step.json"
+done
+for file in $(cd trials/runs/r0001/spec && find . -type f | sed 's,^\./,,'); do
+	flip "trials/runs/r0001/spec/$file"
+	ok "flipped spec $file" has "invalid promote.chain" promote
+	ok "flipped spec $file is named" has "$file" promote
+	cp -a "$work/before/runs/r0001/spec/$file" "trials/runs/r0001/spec/$file"
+done
+ok "put back: kept again" has 'pass promote' promote
+finish
