@@ -137,7 +137,7 @@ tidy: $(B)/bin/iterate ## remove leftovers of killed programs
 stale: $(B)/bin/status ## trials made by other builds of the programs than the present ones
 	$(Q)$(B)/bin/status --stale
 
-test: all $(TESTS) ## every test suite; last line: passed, failed
+test: all $(TESTS) $(FAULT) ## every test suite; last line: passed, failed
 	$(Q)BUILD=$(B) tests/run-all
 
 clean: ## remove what the compiler made; trials, champion and reports stay
