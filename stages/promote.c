@@ -231,7 +231,6 @@ static double measured(struct stage *s, const char *key)
 static void put_data(struct stage *s, const struct closing *c, const cJSON *after)
 {
 	struct jsonw *w = &s->v.data;
-	double ratio = measured(s, "ratio"), baseline = measured(s, "ratio_baseline");
 	jw_bool(w, "kept", c->kept);
 	jw_int(w, "attempt", s->attempt);
 	jw_bool(w, "charged", s->v.kind != V_INVALID);
@@ -251,11 +250,14 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 	const char *parent = json_get_str(c->propose->data, "parent", c->champion);
 	jw_str(w, "parent", *parent ? parent : NULL);
 	jw_str(w, "champion_before", *c->champion ? c->champion : NULL);
-	if (!isnan(ratio))
-		jw_num(w, "ratio", ratio);
-	if (!isnan(baseline))
-		jw_num(w, "ratio_baseline", baseline);
-	put_after(s, c, after, baseline);
+	static const char *const figures[] = {"ratio", "ratio_lo95", "ratio_hi95", "ratio_baseline",
+		"ratio_baseline_lo95", "ratio_baseline_hi95"};
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+		double v = measured(s, figures[i]);
+		if (!isnan(v))
+			jw_num(w, figures[i], v);
+	}
+	put_after(s, c, after, measured(s, "ratio_baseline"));
 }
 
 static int promote_work(struct stage *s, struct err *e)

@@ -46,17 +46,17 @@ struct log {
 	size_t n, cap;
 };
 
-static struct page_ratio ratio_of(const cJSON *o)
+/* `key`, key_lo95 and key_hi95 of a log line. */
+static struct page_ratio ratio_of(const cJSON *line, const char *key)
 {
-	struct page_ratio r = {0, 0, 0};
-	if (cJSON_IsNumber(o)) {
-		r.est = o->valuedouble;
-	} else if (o) {
-		r.est = json_get_num(o, "estimate", 0);
-		r.lo = json_get_num(o, "low", 0);
-		r.hi = json_get_num(o, "high", 0);
-	}
-	return r;
+	char lo[64], hi[64];
+	snprintf(lo, sizeof lo, "%s_lo95", key);
+	snprintf(hi, sizeof hi, "%s_hi95", key);
+	return (struct page_ratio){
+		.est = json_get_num(line, key, 0),
+		.lo = json_get_num(line, lo, 0),
+		.hi = json_get_num(line, hi, 0),
+	};
 }
 
 static char *proposer_of(const cJSON *p)
@@ -103,8 +103,8 @@ static int log_line(struct log *log, const char *line, size_t len, size_t at, st
 		.candidate = json_get_str(j, "candidate_sha256", NULL),
 		.parent = json_get_str(j, "parent", NULL),
 		.closed_by = json_get_str(j, "closed_by", ""),
-		.vs_champion = ratio_of(json_get(j, "ratio")),
-		.vs_baseline = ratio_of(json_get(j, "ratio_baseline")),
+		.vs_champion = ratio_of(j, "ratio"),
+		.vs_baseline = ratio_of(j, "ratio_baseline"),
 		.kept = cJSON_IsTrue(json_get(j, "kept")),
 		.emulated = cJSON_IsTrue(json_get(j, "emulated")),
 		.simulated = cJSON_IsTrue(json_get(j, "simulated")),

@@ -5,6 +5,7 @@
  */
 #include "page.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char STYLE[] =
@@ -28,7 +29,8 @@ static const char STYLE[] =
 	"ui-monospace,monospace;margin:.5rem 0}summary{cursor:pointer}svg{width:100%;height:auto;display:block}"
 	"code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}.live{border-left:4px solid var(--accent);padding:.25rem .75rem;"
 	"background:var(--card)}@media(max-width:40rem){main{padding:.6rem}th.x,td.x{display:none}"
-	"h1{font-size:1.25rem}td,th{padding:.3rem .35rem}}";
+	"h1{font-size:1.25rem}td,th{padding:.3rem .3rem}td.n{white-space:normal}}"
+	"td.why{min-width:11rem}";
 
 void page_escape(struct buf *out, const char *text)
 {
@@ -70,7 +72,7 @@ static void ratio_text(struct buf *out, const struct page_ratio *r)
 	}
 	buf_addf(out, "%.3f&times;", r->est);
 	if (r->lo > 0 && r->hi > 0 && r->hi < 1e6)
-		buf_addf(out, " <span class=dim>[%.3f, %.3f]</span>", r->lo, r->hi);
+		buf_addf(out, " <span class=dim>[%.3f,&nbsp;%.3f]</span>", r->lo, r->hi);
 }
 
 void page_begin(struct buf *out, const struct page_state *s)
@@ -139,7 +141,7 @@ static void headline(struct buf *out, const struct page_group *g)
 
 void page_staircase(struct buf *out, const struct page_group *g)
 {
-	const double w = 960, h = 240, left = 48, right = 12, top = 12, bottom = 28;
+	const double w = 680, h = 230, left = 44, right = 12, top = 12, bottom = 28;
 	double best = 1, max = 1.05;
 	for (size_t i = 0; i < g->n; i++) {
 		const struct page_row *r = g->row[i];
@@ -226,7 +228,7 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 	element(out, "<a href=\"", s->dir, "\">");
 	element(out, "", r->trial, "</a></td>");
 	buf_addf(out, "<td class=\"n %s\">", class);
-	element(out, "", r->kept ? "kept" : r->verdict, "</td><td>");
+	element(out, "", r->kept ? "kept" : r->verdict, "</td><td class=why>");
 	element(out, "<code>", r->code, "</code> ");
 	page_escape(out, r->message);
 	element(out, "<details><summary class=dim>", *r->item ? r->item : "details", "</summary>");
@@ -236,7 +238,12 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 	buf_adds(out, "</td><td class=\"n x\">");
 	ratio_text(out, &r->vs_baseline);
 	element(out, "</td><td class=x>", r->proposer, "</td>");
-	element(out, "<td class=\"n x\">", r->started, "</td></tr>\n");
+	char when[32]; /* to the minute: the record has the rest */
+	snprintf(when, sizeof when, "%.16s", r->started);
+	char *t = strchr(when, 'T');
+	if (t)
+		*t = ' ';
+	element(out, "<td class=\"n x\">", when, "</td></tr>\n");
 }
 
 void page_group(struct buf *out, const struct page_group *g)
@@ -251,9 +258,8 @@ void page_group(struct buf *out, const struct page_group *g)
 	buf_adds(out, "</h2>\n");
 	headline(out, g);
 	page_staircase(out, g);
-	buf_adds(out, "<div class=wide><table><thead><tr><th>trial<th>verdict<th>reason<th>against the "
-		      "champion<th class=x>against the baseline<th class=x>proposer<th class=x>started"
-		      "</thead><tbody>\n");
+	buf_adds(out, "<div class=wide><table><thead><tr><th>trial<th>verdict<th>reason<th>vs champion"
+		      "<th class=x>vs baseline<th class=x>proposer<th class=x>started</thead><tbody>\n");
 	for (size_t i = g->n; i > 0; i--)
 		row(out, g->row[i - 1], &g->source[i - 1]);
 	buf_adds(out, "</tbody></table></div>\n");

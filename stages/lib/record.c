@@ -164,17 +164,36 @@ static int roll_log(const struct closed *c, struct err *e)
 	return rc;
 }
 
+/* The candidate of the last attempt as proposed: tune may have gone on with another plan, and
+ * the same proposal must be known again. */
+static void find_proposed(const struct closed *c, char out[HASH_HEX])
+{
+	for (int k = TRIAL_ATTEMPTS - 1; k >= 0; k--) {
+		struct verdict_in in;
+		struct err none;
+		if (verdict_read(c->trial.id, (enum step)(3 * k), &in, &none))
+			continue;
+		const char *sha = in.kind == V_SKIP ? NULL : verdict_in_input(&in, "candidate");
+		snprintf(out, HASH_HEX, "%s", sha ? sha : "-");
+		verdict_in_free(&in);
+		if (sha)
+			return;
+	}
+}
+
 static int roll_index(const struct closed *c, struct err *e)
 {
 	long last;
+	char proposed[HASH_HEX] = "-";
 	if (tail_number(INDEX, &last, e))
 		return -1;
 	if (last >= c->number)
 		return 0;
-	char *line = xasprintf("%s\t%s\t%s\t%s\t%s\t%s", c->trial.id, c->trial.spec,
+	find_proposed(c, proposed);
+	char *line = xasprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", c->trial.id, c->trial.spec,
 			       c->trial.device, c->candidate ? c->candidate : "-",
 			       c->kept ? "keep" : verdict_kind_name(c->promote.kind),
-			       c->promote.code);
+			       c->promote.code, proposed);
 	int rc = file_append(INDEX, line, e);
 	free(line);
 	return rc;
