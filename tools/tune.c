@@ -67,7 +67,7 @@ static struct tune tune;
 
 /* ---- the final files ---- */
 
-static const char *const BUILDS[] = {"emu-fast", "emu-sanitize", "emu-race", NULL};
+static const char *const BUILDS[] = {"emu-fast", "emu-sanitize", "emu-race", "sim", NULL};
 
 /* Copy what guard made of the attempt. */
 static int copy_artefacts(struct tune *t, struct err *e)
@@ -80,7 +80,8 @@ static int copy_artefacts(struct tune *t, struct err *e)
 		snprintf(to, sizeof to, "artefact/%s", BUILDS[i]);
 		if (stage_recorded(t->s, from, sha, &none) < 0)
 			continue;
-		int rc = stage_use(t->s, i == 0 ? "artefact" : NULL, from, sha, 64u << 20, &b, e);
+		int named = i == 0 || t->sim;
+		int rc = stage_use(t->s, named ? "artefact" : NULL, from, sha, 64u << 20, &b, e);
 		if (rc == 0)
 			rc = stage_side(t->s, to, b.data, b.len, e);
 		buf_free(&b);
@@ -119,6 +120,20 @@ static int make_dirs(struct tune *t, struct err *e)
 	return dir_make(path, e);
 }
 
+/* sim runs nothing: its artefact says what it stands for, as guard's does. */
+static int sim_artefact(struct tune *t, const struct entry *x, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	char plan[HASH_HEX];
+
+	hash_hex(buf_str(&x->plan), x->plan.len, plan);
+	buf_addf(&b, "simulated: nothing was compiled\nkernel.cu %s\nplan.json %s\n",
+		 x->image.source_sha, plan);
+	int rc = stage_side(t->s, "artefact/sim", b.data, b.len, e);
+	buf_free(&b);
+	return rc;
+}
+
 /* x NULL or the proposed configuration: everything as it was, byte for byte. */
 static int finish(struct tune *t, struct entry *x, struct err *e)
 {
@@ -131,7 +146,7 @@ static int finish(struct tune *t, struct entry *x, struct err *e)
 	if (stage_side(t->s, "candidate/plan.json", buf_str(&x->plan), x->plan.len, e) < 0)
 		return -1;
 	if (t->sim)
-		return copy_artefacts(t, e);
+		return sim_artefact(t, x, e);
 	for (int i = 0; i < 2; i++)
 		if (image_build(&x->image, t->spec, BUILDS[i], NULL, NULL, e) < 0 ||
 		    (x->image.ok && copy_built(t, x, BUILDS[i], e) < 0))
@@ -202,7 +217,7 @@ static int choose(struct tune *t, struct err *e)
 	rng_open(&r, seed, "order");
 	int64_t looks = size <= 512 ? size : 512, start = (int64_t)rng_below(&r, (uint64_t)size);
 	for (int64_t i = 0; i < looks && t->n < budget; i++) {
-		/* A small space is walked whole from a random point, a large one is sampled. */
+		/* A small space is walked whole, a large one is sampled. */
 		int64_t k = size <= 512 ? (start + i * (size > 2 && size % 7 ? 7 : 1)) % size
 					: (int64_t)rng_below(&r, (uint64_t)size);
 		plan_config_at(t->plan, k, &c);
@@ -217,11 +232,6 @@ static int choose(struct tune *t, struct err *e)
 
 /* ---- trying them ---- */
 
-static void drop(struct entry *x, const char *word)
-{
-	snprintf(x->word, sizeof x->word, "%s", word);
-}
-
 static int build_all(struct tune *t, struct err *e)
 {
 	for (int i = 0; i < t->n; i++) {
@@ -232,7 +242,7 @@ static int build_all(struct tune *t, struct err *e)
 			return -1;
 		x->built = t->sim || x->image.ok;
 		if (!x->built)
-			drop(x, x->image.box.code);
+			snprintf(x->word, sizeof x->word, "%s", x->image.box.code);
 	}
 	return 0;
 }
@@ -261,7 +271,7 @@ static int try_emu(struct tune *t, struct entry *x, int workload, double *median
 		rc = proof_rep(&w, &p, ARM_FORWARD, (uint64_t)(i + 7), o, e);
 		if (rc == 0 && !o->pass) {
 			x->right = 0;
-			drop(x, o->word);
+			snprintf(x->word, sizeof x->word, "%s", o->word);
 		}
 		if (i >= 0)
 			ns[i] = (double)o->elapsed_ns;
@@ -332,7 +342,7 @@ static int examine(struct tune *t, struct entry *x, struct err *e)
 			rc = proof_rep(&w, &p, ARM_SHUFFLED, 5, o, e);
 		pass = rc == 0 && o->pass;
 		if (rc == 0 && !pass)
-			drop(x, o->word);
+			snprintf(x->word, sizeof x->word, "%s", o->word);
 		proof_close(&w);
 	}
 	if (rc == 0 && pass)
@@ -343,7 +353,7 @@ static int examine(struct tune *t, struct entry *x, struct err *e)
 		rc = proof_judge(&t->proof, &a, &PROOF_TUNE_EMU, r, e);
 		pass = rc == 0 && r->pass;
 		if (rc == 0 && !pass)
-			drop(x, r->word);
+			snprintf(x->word, sizeof x->word, "%s", r->word);
 	}
 	free(r);
 	free(o);

@@ -14,115 +14,6 @@
 /* Sets are cached only while the ring stays below this. */
 #define RING_BYTES (256u << 20)
 
-/* ---- memory and arms ---- */
-
-static int add_inputs(struct mem_layout *l, const struct spec *s, const struct axes *a, struct err *e)
-{
-	for (int i = 0; i < s->ninputs; i++) {
-		int64_t bytes;
-		if (s->input[i].scalar)
-			continue;
-		if (spec_bytes(s, &s->input[i], a, &bytes, e) < 0 ||
-		    mem_add(l, s->input[i].name, MEM_INPUT, i, (int)s->input[i].dtype,
-			    (uint64_t)bytes, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int add_outputs(struct mem_layout *l, const struct spec *s, const struct axes *a, int reference,
-		       struct err *e)
-{
-	for (int i = 0; i < s->noutputs; i++) {
-		const struct spec_tensor *t = &s->output[i];
-		enum dtype dt = reference && dtype_is_float(t->dtype) ? DT_F64 : t->dtype;
-		int64_t bytes;
-		int r = reference ? spec_reference_bytes(s, t, a, &bytes, e)
-				  : spec_bytes(s, t, a, &bytes, e);
-		if (r < 0 || mem_add(l, t->name, MEM_OUTPUT, i, (int)dt, (uint64_t)bytes, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int add_workspaces(struct mem_layout *l, const uint64_t *ws, uint32_t n, struct err *e)
-{
-	for (uint32_t i = 0; i < n && i < CHECKER_WS; i++) {
-		char name[32];
-		snprintf(name, sizeof name, "workspace %u", i);
-		if (mem_add(l, name, MEM_WORKSPACE, (int)i, DT_NONE, ws[i], e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static uint64_t payloads(const struct mem_layout *l, enum mem_kind kind)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		n += l->buf[i].kind == (int)kind ? l->buf[i].bytes : 0;
-	return n;
-}
-
-/* Workspaces of a plan at these axes. */
-static int side_workspaces(struct oracle *o, struct oracle_side *d, int reference,
-			   struct mem_layout *l, struct err *e)
-{
-	struct facts f;
-	struct launches n;
-
-	if (facts_find(o->device, &f, e) < 0 ||
-	    plan_resolve(d->image.plan, o->spec, &o->axes, &f, reference, &n, e) < 0)
-		return -1;
-	uint64_t ws[CHECKER_WS] = {0};
-	for (int i = 0; i < n.nworkspaces; i++)
-		ws[i] = (uint64_t)n.workspace[i].bytes;
-	int r = add_workspaces(l, ws, (uint32_t)n.nworkspaces, e);
-	launches_free(&n);
-	return r;
-}
-
-/* Build the image, lay out memory like the workload's as far as inputs go, start the arm. */
-static int side_open(struct oracle *o, struct oracle_side *d, const char *dir, const char *source,
-		     const char *plan, int reference, struct err *e)
-{
-	struct mem_layout l = {0};
-
-	if (image_load(&d->image, o->spec, dir, source, plan, e) < 0)
-		return -1;
-	d->open = 1;
-	d->mem.in_fd = d->mem.rw_fd = -1;
-	if (image_build(&d->image, o->spec, "emu-fast", NULL, NULL, e) < 0)
-		return -1;
-	if (!d->image.ok)
-		return err_set(e, EX_BADINPUT, "'%s/%s' does not compile: %s", dir, source,
-			       d->image.box.message);
-	if (add_inputs(&l, o->spec, &o->axes, e) < 0 ||
-	    add_outputs(&l, o->spec, &o->axes, reference, e) < 0 ||
-	    side_workspaces(o, d, reference, &l, e) < 0 ||
-	    mem_plan(&l, (int)o->mem.l.fence, NULL, e) < 0 || mem_create(&d->mem, &l, e) < 0)
-		return -1;
-	struct arm_opts a = {
-		.device = o->device, .artefact = d->image.box.path, .reference = reference,
-		.artefact_sha = d->image.box.sha256, .spec = o->spec, .plan = d->image.plan,
-		.axes = &o->axes, .layout = &l, .in_fd = o->mem.in_fd, .rw_fd = d->mem.rw_fd,
-		.timeout_ns = 120000000000,
-	};
-	return arm_open(&d->arm, &a, e);
-}
-
-static void side_close(struct oracle_side *d)
-{
-	if (!d->open)
-		return;
-	arm_close(d->arm);
-	if (d->mem.in)
-		mem_destroy(&d->mem);
-	image_free(&d->image);
-	memset(d, 0, sizeof *d);
-}
-
 /* ---- sets ---- */
 
 static void set_free(struct oracle_set *s)
@@ -141,8 +32,8 @@ void oracle_close(struct oracle *o)
 		set_free(&o->ring[i]);
 		free(o->plain[i].in);
 	}
-	side_close(&o->ref);
-	side_close(&o->base);
+	oracle_side_close(&o->ref);
+	oracle_side_close(&o->base);
 	if (o->mem.in)
 		mem_destroy(&o->mem);
 	rng_wipe(o, sizeof *o);
@@ -424,6 +315,15 @@ int oracle_again(struct oracle *o, int *same, struct err *e)
 
 /* ---- opening ---- */
 
+static uint64_t payloads(const struct mem_layout *l, enum mem_kind kind)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		n += l->buf[i].kind == (int)kind ? l->buf[i].bytes : 0;
+	return n;
+}
+
 static void put_outputs(const struct mem *m, const uint8_t *out)
 {
 	for (uint32_t i = 0; i < m->l.n; i++) {
@@ -484,9 +384,9 @@ static int find_regimes(struct oracle *o, struct err *e)
 	return 0;
 }
 
-int oracle_open(struct oracle *o, const struct spec *spec, const char *spec_dir, const char *device,
-		const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
-		struct err *e)
+int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *spec_dir,
+		const char *device, const struct axes *axes, const struct checker_open *q,
+		const uint8_t key[32], struct err *e)
 {
 	struct mem_layout l = {0};
 	struct rng r;
@@ -499,8 +399,8 @@ int oracle_open(struct oracle *o, const struct spec *spec, const char *spec_dir,
 	o->axes = *axes;
 	memcpy(o->key, key, sizeof o->key);
 	rng_open(&r, key, "addresses");
-	int bad = add_inputs(&l, spec, axes, e) < 0 || add_outputs(&l, spec, axes, 0, e) < 0 ||
-		  add_workspaces(&l, q->ws, q->n_ws, e) < 0 || mem_plan(&l, q->fence, &r, e) < 0 ||
+	int bad = oracle_add_inputs(&l, spec, axes, e) < 0 || oracle_add_outputs(&l, spec, axes, 0, e) < 0 ||
+		  oracle_add_workspaces(&l, q->ws, q->n_ws, e) < 0 || mem_plan(&l, q->fence, &r, e) < 0 ||
 		  mem_create(&o->mem, &l, e) < 0;
 	rng_close(&r);
 	if (bad)
@@ -508,15 +408,20 @@ int oracle_open(struct oracle *o, const struct spec *spec, const char *spec_dir,
 	o->in_bytes = payloads(&l, MEM_INPUT);
 	o->out_bytes = payloads(&l, MEM_OUTPUT);
 	struct mem_layout rl = {0};
-	if (add_outputs(&rl, spec, axes, 1, e) < 0)
+	if (oracle_add_outputs(&rl, spec, axes, 1, e) < 0)
 		return -1;
 	o->ref_bytes = payloads(&rl, MEM_OUTPUT);
 	o->has_base = q->baseline;
 	if (spec->reference_source &&
-	    side_open(o, &o->ref, spec_dir, spec->reference_source, spec->reference_plan, 1, e) < 0)
+	    (oracle_kit_image(&kit->ref, &kit->has_ref, spec, spec_dir, spec->reference_source,
+		       spec->reference_plan, e) < 0 ||
+	     oracle_side_open(o, &o->ref, &kit->ref, 1, e) < 0))
 		return -1;
 	char *dir = xasprintf("%s/baseline", spec_dir);
-	int rc = q->baseline ? side_open(o, &o->base, dir, "kernel.cu", "plan.json", 0, e) : 0;
+	int rc = q->baseline ? oracle_kit_image(&kit->base, &kit->has_base, spec, dir, "kernel.cu", "plan.json", e)
+			     : 0;
 	free(dir);
+	if (rc == 0 && q->baseline)
+		rc = oracle_side_open(o, &o->base, &kit->base, 0, e);
 	return rc < 0 ? -1 : find_regimes(o, e);
 }

@@ -19,9 +19,16 @@
 #include "checker_call.h"
 #include "image.h"
 
+/* Images of the reference and the baseline: made once per process, at the first workload that
+ * needs them. Zero it first, oracle_kit_free at the end. */
+struct oracle_kit {
+	struct image ref, base;
+	int has_ref, has_base;
+};
+
 /* One of the checker's own arms. */
 struct oracle_side {
-	struct image image;
+	const struct image *image;
 	struct mem mem;   /* its outputs and workspaces; the inputs are the workload's */
 	struct arm *arm;
 	int open;
@@ -60,14 +67,26 @@ struct oracle {
 	uint8_t hash[32];        /* outputs at verify */
 };
 
-int oracle_open(struct oracle *o, const struct spec *spec, const char *spec_dir, const char *device,
-		const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
+void oracle_kit_free(struct oracle_kit *k);
+int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *spec_dir,
+		const char *device, const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
 		struct err *e);
 int oracle_prepare(struct oracle *o, const struct checker_prep *p, double scalars[CHECKER_SCALARS],
 		   struct err *e);
 int oracle_verify(struct oracle *o, struct compare_result *r, struct err *e);
 int oracle_again(struct oracle *o, int *same, struct err *e);
 void oracle_close(struct oracle *o);
+
+/* oracle_side.c: buffers of a layout in the order of the spec, and the checker's own arms. */
+int oracle_add_inputs(struct mem_layout *l, const struct spec *s, const struct axes *a, struct err *e);
+int oracle_add_outputs(struct mem_layout *l, const struct spec *s, const struct axes *a, int reference,
+		       struct err *e);
+int oracle_add_workspaces(struct mem_layout *l, const uint64_t *ws, uint32_t n, struct err *e);
+int oracle_kit_image(struct image *m, int *has, const struct spec *s, const char *dir,
+		     const char *source, const char *plan, struct err *e);
+int oracle_side_open(struct oracle *o, struct oracle_side *d, const struct image *image, int reference,
+		     struct err *e);
+void oracle_side_close(struct oracle_side *d);
 
 /* Reference by a command (spec "reference": {"command": [...]}): inputs and outputs as files. */
 int oracle_command(const struct spec *s, const char *spec_dir, const struct axes *a,

@@ -45,6 +45,7 @@ static struct keys *keys; /* a locked page */
 static struct spec *spec;
 static const char *spec_dir, *device = "emu";
 static struct oracle *work[CHECKER_WORKLOADS];
+static struct oracle_kit kit;
 static int published;
 
 /* ---- keys ---- */
@@ -143,7 +144,7 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 		return err_set(e, EX_HARNESS, "too many workloads open");
 	work[id] = xcalloc(1, sizeof *work[id]);
 	work_key(q, key);
-	int rc = oracle_open(work[id], spec, spec_dir, device, &r->axes, q, key, e);
+	int rc = oracle_open(work[id], &kit, spec, spec_dir, device, &r->axes, q, key, e);
 	rng_wipe(key, sizeof key);
 	if (rc < 0) {
 		oracle_close(work[id]);
@@ -287,6 +288,7 @@ int main(int argc, char **argv)
 			oracle_close(work[i]);
 			free(work[i]);
 		}
+	oracle_kit_free(&kit);
 	rng_wipe(keys, sizeof *keys);
 	spec_free(spec);
 	free(from_run);
