@@ -27,33 +27,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PATHS = 32, MAX_ENV = 24 };
+enum { MAX_PATHS = 32, MAX_ENV = 24, MAX_COPIES = MAX_PATHS + MAX_ENV };
 
 struct command {
 	const char *text;
-	char own[PATH_MAX];          /* the program itself, when it is named by a path */
 	struct confine_path path[MAX_PATHS];
 	size_t npaths;
-	char *copy[MAX_ENV + 1];     /* allocated texts */
+	char *copy[MAX_COPIES];      /* allocated texts */
 	size_t ncopies;
 	const char *env[MAX_ENV];
 	size_t nenv;
 };
 
+static char *keep(struct command *c, char *text)
+{
+	c->copy[c->ncopies++] = text;
+	return text;
+}
+
+/* Links below the top level (/etc/resolv.conf) are shown as the file they mean. */
 static void add_path(struct command *c, const char *path, enum confine_access access, uint64_t bytes)
 {
-	if (c->npaths < MAX_PATHS)
-		c->path[c->npaths++] = (struct confine_path){.path = path, .access = access, .bytes = bytes};
+	char real[PATH_MAX];
+	struct confine_path p = {.path = path, .access = access, .bytes = bytes};
+
+	if (c->npaths == MAX_PATHS || c->ncopies >= MAX_COPIES - 1)
+		return;
+	if (path[0] == '/' && strchr(path + 1, '/') && realpath(path, real) && strcmp(real, path)) {
+		p.path = keep(c, xstrdup(real));
+		p.as = path;
+	}
+	c->path[c->npaths++] = p;
 }
 
 static void add_env(struct command *c, char *text)
 {
-	if (c->nenv < MAX_ENV - 1) {
-		c->copy[c->ncopies++] = text;
-		c->env[c->nenv++] = text;
-	} else {
+	if (c->nenv < MAX_ENV - 1 && c->ncopies < MAX_COPIES)
+		c->env[c->nenv++] = keep(c, text);
+	else
 		free(text);
-	}
 }
 
 static void plan_view(struct command *c)
@@ -63,7 +75,7 @@ static void plan_view(struct command *c)
 					  "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf",
 					  "/etc/localtime", "/etc/passwd"};
 	const char *extra = getenv("PROPOSER_PATHS");
-	char word[PATH_MAX], *rest = NULL;
+	char word[PATH_MAX], real[PATH_MAX], *rest = NULL;
 	size_t n = strcspn(c->text, " \t");
 
 	for (size_t i = 0; i < sizeof sys / sizeof *sys; i++)
@@ -74,13 +86,12 @@ static void plan_view(struct command *c)
 	/* A program named by its path is shown, and nothing beside it. */
 	if (n < sizeof word && memchr(c->text, '/', n)) {
 		snprintf(word, sizeof word, "%.*s", (int)n, c->text);
-		if (realpath(word, c->own))
-			add_path(c, c->own, CONFINE_EXEC, 0);
+		if (realpath(word, real))
+			add_path(c, keep(c, xstrdup(real)), CONFINE_EXEC, 0);
 	}
-	if (!extra || c->ncopies == MAX_ENV)
+	if (!extra)
 		return;
-	c->copy[c->ncopies++] = xstrdup(extra);
-	for (char *p = strtok_r(c->copy[c->ncopies - 1], ":", &rest); p; p = strtok_r(NULL, ":", &rest))
+	for (char *p = strtok_r(keep(c, xstrdup(extra)), ":", &rest); p; p = strtok_r(NULL, ":", &rest))
 		add_path(c, p, CONFINE_EXEC, 0);
 }
 

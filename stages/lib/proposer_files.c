@@ -45,13 +45,13 @@ int propose_files(struct stage *s, struct proposal *p, struct err *e)
 	for (int i = 0; i < REPLY_SLOTS; i++) {
 		struct buf t = BUF_INIT;
 		int rc = given(s, REPLY_FILE[i], REPLY_MAX_FILE, &t, e);
-		if (rc < 0)
-			return -1;
 		if (rc == 0) {
 			reply_normalise(&p->reply.file[i], buf_str(&t), t.len);
 			p->reply.has[i] = 1;
 		}
 		buf_free(&t);
+		if (rc < 0)
+			return -1;
 	}
 	if (!p->reply.has[REPLY_KERNEL] && !p->reply.has[REPLY_PLAN])
 		return err_set(e, EX_BADUSE, "nothing to propose: give KERNEL= and PLAN=, or FROM=");
@@ -112,12 +112,11 @@ int propose_replay(struct stage *s, struct proposal *p, struct err *e)
 	if (rc > 0)
 		proposal_reject(s, p, "propose.no_replies_left", "no recorded reply is left for trial %d of the run",
 				s->trial.index + 1);
-	if (rc)
-		return rc > 0 ? 0 : -1;
 	snprintf(file, sizeof file, "a%d/reply.txt", s->attempt);
-	rc = stage_side(s, file, buf_str(&b), b.len, e);
+	if (!rc)
+		rc = stage_side(s, file, buf_str(&b), b.len, e);
 	if (!rc)
 		take_reply(s, p, &b);
 	buf_free(&b);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }

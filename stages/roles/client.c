@@ -17,12 +17,12 @@
 #include "../lib/file.h"
 #include "../lib/json.h"
 #include "../lib/jsonw.h"
+#include "../lib/secret.h"
 #include "../lib/verdict.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,6 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,47 +96,13 @@ static double left_s(const struct client *c)
 
 /* ---- the key ---- */
 
-/* The file must be private and must not lie in the repository, where it would be one `git add`
- * away from the world. */
-static int read_key_file(const char *name, struct buf *out, struct err *e)
-{
-	const char *home = getenv("HOME");
-	char *path = name[0] == '~' && name[1] == '/' && home ? xasprintf("%s/%s", home, name + 2)
-							      : xstrdup(name);
-	char real[PATH_MAX], cwd[PATH_MAX], text[4096];
-	struct stat st;
-	ssize_t n = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
-
-	if (fd < 0 && errno == ENOENT)
-		rc = 1;
-	else if (fd < 0 || fstat(fd, &st))
-		rc = err_set(e, EX_NOENV, "cannot open key file '%s': %s", path, strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		rc = err_set(e, EX_NOENV, "key file '%s' is not a regular file", path);
-	else if (st.st_mode & 077)
-		rc = err_set(e, EX_NOENV, "key file '%s' can be read by others: chmod 600 %s", path, path);
-	else if (realpath(path, real) && getcwd(cwd, sizeof cwd) && strcmp(cwd, "/") &&
-		 !strncmp(real, cwd, strlen(cwd)) && real[strlen(cwd)] == '/')
-		rc = err_set(e, EX_NOENV, "key file '%s' lies inside the repository: move it out", path);
-	else if ((n = read(fd, text, sizeof text)) < 0)
-		rc = err_sys(e, "cannot read key file '%s'", path);
-	else
-		buf_add(out, text, (size_t)n);
-	if (fd >= 0)
-		close(fd);
-	explicit_bzero(text, sizeof text);
-	free(path);
-	return rc;
-}
-
 static int take_key(struct client *c, struct err *e)
 {
 	const cJSON *auth = json_get(c->json, "auth");
 	const char *env = json_get_str(auth, "env", NULL), *file = json_get_str(auth, "file", NULL);
 	struct buf b = BUF_INIT;
 	size_t n;
-	int rc = file ? read_key_file(file, &b, e) : 1;
+	int rc = file ? secret_read(file, &b, e) : 1;
 
 	if (rc < 0)
 		return -1;
