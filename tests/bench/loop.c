@@ -9,7 +9,7 @@
  *   loop SCRATCH [MOST]        SCRATCH: made by loop.sh; MOST 5000 by default
  *
  * Ends with 1 when the late trials cost more than twice the early ones or the up-to-date check
- * takes a second or more.
+ * takes a second of CPU or more.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -74,11 +74,13 @@ static struct cost run(char *const *argv)
 static struct cost iterate(void)
 {
 	char n[16];
-	snprintf(n, sizeof n, "N=%d", EACH);
-	char *argv[] = {"make", "-s", "iterate", "SPEC=vector_add", "DEVICE=sim", "PROPOSER=sweep", n, NULL};
+	snprintf(n, sizeof n, "--N=%d", EACH);
+	/* iterate itself, as `make iterate` calls it: make would look at the sources first. */
+	char *argv[] = {".build/bin/iterate", "--SPEC=vector_add", "--DEVICE=sim", "--PROPOSER=sweep", n,
+			NULL};
 	struct cost c = run(argv);
 	if (c.rc != 0)
-		die(EX_HARNESS, "make iterate failed with %d; see loop.log in the scratch folder", c.rc);
+		die(EX_HARNESS, "iterate failed with %d; see loop.log in the scratch folder", c.rc);
 	return c;
 }
 
@@ -234,8 +236,11 @@ int main(int argc, char **argv)
 	printf("%-28s %12s %12s %10s\n", "", "CPU/trial ms", "wall/trial ms", "peak MiB");
 	const long at[] = {0, most / 5, most};
 	for (int i = 0; i < 3; i++) {
-		if (i)
-			fill_up(at[i] - EACH);
+		if (i) {
+			/* The run after a fill writes the history of the synthetic trials: not measured. */
+			fill_up(at[i] - 2 * EACH);
+			iterate();
+		}
 		long from = newest() + 1;
 		struct cost c = iterate();
 		last = 1000 * c.cpu / EACH;
@@ -248,5 +253,5 @@ int main(int argc, char **argv)
 	printf("up-to-date check, %ld trials: %.2f s wall, %.2f s CPU, %.1f MiB, make says %s\n", newest(),
 	       q.wall, q.cpu, (double)q.rss_kb / 1024,
 	       q.rc == 0 ? "up to date" : q.rc == 1 ? "NOT up to date" : "ERROR");
-	return last > 2 * first || q.wall >= 1 || q.rc != 0;
+	return last > 2 * first || q.cpu >= 1 || q.rc != 0; /* CPU: others may share the machine */
 }

@@ -6,13 +6,14 @@
 set -eu
 
 build=${BUILD:-.build}
+if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ]; then TMPDIR=/dev/shm; fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/touchstone-loop.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 
 mkdir "$scratch/trials" "$scratch/champion" "$scratch/reports"
-# -p: what is built stays up to date there
-cp -Rp Makefile stages tools specs prompts tests "$scratch/"
-cp -Rp "$build" "$scratch/.build"
+mkdir "$scratch/.build"
+cp -Rp Makefile stages tools specs prompts "$scratch/"
+cp -Rp "$build/bin" "$scratch/.build/bin"
 for d in trials champion reports; do
 	if [ -f "$d/README.md" ]; then cp -p "$d/README.md" "$scratch/$d/"; fi
 done
