@@ -11,12 +11,16 @@
 #include "file.h"
 #include "jsonw.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { ENTRIES_MAX = 1000 };
 
 /* Which compiler this is, without running it: asking would cost more than the lookup, and a
  * new version never has its file's size and time. */
@@ -81,11 +85,56 @@ int box_entry_get(const struct box_entry *c, struct box_result *r, struct buf *a
 			snprintf(r->path, sizeof r->path, "%s", path);
 		}
 		r->cached = 1;
+		entry_path(c, ".json", path);
+		utimensat(AT_FDCWD, path, NULL, 0); /* used now: the oldest go first */
 		if (!found)
 			box_result_free(r);
 	}
 	buf_free(&text);
 	return found;
+}
+
+struct aged {
+	char name[HASH_HEX];
+	time_t used;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	time_t x = ((const struct aged *)a)->used, y = ((const struct aged *)b)->used;
+	return x < y ? -1 : x > y;
+}
+
+/* Tuning makes hundreds of images: when there are too many, the quarter not used for longest goes. */
+static void prune(const struct box_entry *c)
+{
+	struct aged *all = NULL;
+	size_t n = 0;
+	DIR *d = opendir(c->dir);
+	for (struct dirent *x; d && (x = readdir(d));) {
+		char path[PATH_MAX];
+		struct stat st;
+		if (strlen(x->d_name) != 64 + 5 || strcmp(x->d_name + 64, ".json") != 0 ||
+		    snprintf(path, sizeof path, "%s/%s", c->dir, x->d_name) >= PATH_MAX || stat(path, &st))
+			continue;
+		all = xrealloc(all, (n + 1) * sizeof *all);
+		snprintf(all[n].name, sizeof all[n].name, "%.64s", x->d_name);
+		all[n++].used = st.st_mtime;
+	}
+	if (d)
+		closedir(d);
+	if (n > ENTRIES_MAX)
+		qsort(all, n, sizeof *all, by_age);
+	for (size_t i = 0; n > ENTRIES_MAX && i < n / 4; i++) {
+		struct box_entry old = *c;
+		char path[PATH_MAX];
+		memcpy(old.key, all[i].name, sizeof old.key);
+		entry_path(&old, ".json", path);
+		unlink(path);
+		entry_path(&old, ".img", path);
+		unlink(path);
+	}
+	free(all);
 }
 
 int box_entry_put(const struct box_entry *c, const struct box_result *r, const struct buf *artefact,
@@ -95,6 +144,7 @@ int box_entry_put(const struct box_entry *c, const struct box_result *r, const s
 	struct buf text = BUF_INIT;
 	if (dir_make(c->dir, e))
 		return -1;
+	prune(c);
 	entry_path(c, ".img", path);
 	if (r->ok && file_write(path, artefact->data, artefact->len, 0644, e))
 		return -1;

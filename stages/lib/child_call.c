@@ -202,6 +202,14 @@ void child_kill(struct child *c)
 	spawn_kill(&c->proc);
 }
 
+/* The kernel counts ticks against this limit but reports time that it measured: on a busy machine
+ * one second of the limit may be 0.7 s of use. A kill that is not ours leaves little else. */
+static int cpu_over(const struct child *c, const struct spawn_result *r)
+{
+	return r->signal == SIGXCPU || (r->signal == SIGKILL && !c->proc.killed &&
+					r->user_s + r->sys_s >= 0.5 * (double)c->cpu_s);
+}
+
 static void end_words(const struct child *c, struct child_end *end, const struct spawn_result *r)
 {
 	char words[96];
@@ -210,8 +218,7 @@ static void end_words(const struct child *c, struct child_end *end, const struct
 		snprintf(end->words, sizeof end->words, "memory limit");
 	else if (end->forbidden)
 		snprintf(end->words, sizeof end->words, "forbidden system call");
-	else if (r->signal == SIGXCPU ||
-		 (r->signal == SIGKILL && r->user_s + r->sys_s >= 0.98 * (double)c->cpu_s))
+	else if (cpu_over(c, r))
 		snprintf(end->words, sizeof end->words, "processor time limit");
 	else
 		snprintf(end->words, sizeof end->words, "%s", spawn_words(r, words));

@@ -8,6 +8,7 @@
 
 #include "confine_part.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -190,6 +192,32 @@ static void oom_first(void)
 	put("/proc/self/oom_score_adj", "1000", &ignored);
 }
 
+/* The limit on processes counts everything of this uid, a whole desktop perhaps: as ourselves we
+ * may add to what runs already, as a uid of our own the limit is the limit. */
+static uint64_t tasks_now(void)
+{
+	uint64_t n = 0;
+	DIR *d = opendir("/proc");
+	for (struct dirent *x; d && (x = readdir(d));) {
+		char path[300], line[256];
+		struct stat st;
+		unsigned long threads = 0;
+		snprintf(path, sizeof path, "/proc/%s", x->d_name);
+		if (x->d_name[0] < '1' || x->d_name[0] > '9' || stat(path, &st) || st.st_uid != geteuid())
+			continue;
+		snprintf(path, sizeof path, "/proc/%s/status", x->d_name);
+		FILE *f = fopen(path, "re");
+		while (f && fgets(line, sizeof line, f) && sscanf(line, "Threads: %lu", &threads) != 1)
+			;
+		if (f)
+			fclose(f);
+		n += threads;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
 /* 1 when we are another uid afterwards, 0 when we cannot (not root, no CAP_SETUID). */
 static int uid_drop(const struct confine *c, uid_t uid, struct err *e)
 {
@@ -266,10 +294,10 @@ static int files_drop(const struct confine *c, unsigned got, uid_t uid, struct c
 
 /* Set the limits and, last, the filter. It was made before: under the limits, or in a sanitizer
  * build, there may be no memory left to make it with. */
-static int cage_close(const struct confine *c, const struct confine_filter *filter,
+static int cage_close(const struct confine_limits *l, const struct confine_filter *filter,
 		      struct confine_report *r, struct err *e)
 {
-	if (confine_limits_apply(&c->limits, e))
+	if (confine_limits_apply(l, e))
 		return -1;
 	layer_add(r, "rlimits");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
@@ -290,9 +318,12 @@ int confine_apply(const struct confine *c, unsigned got, struct confine_report *
 {
 	static struct confine_filter filter;
 	uid_t uid = c->uid ? c->uid : CONFINE_UID;
+	struct confine_limits limits = c->limits;
 	memset(r, 0, sizeof *r);
 	filter.count = 0;
 	oom_first();
+	if (limits.processes && (geteuid() != 0 || c->keep_uid))
+		limits.processes += tasks_now();
 	/* first: Landlock and an unprivileged seccomp both need it */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return err_sys(e, "cannot set no_new_privs");
@@ -305,7 +336,7 @@ int confine_apply(const struct confine *c, unsigned got, struct confine_report *
 	if (files_drop(c, got, geteuid() ? geteuid() : uid, r, e) || creds_drop(c, uid, r, e))
 		return -1;
 	/* after the uid change, which an exceeded process limit would make fail */
-	return cage_close(c, &filter, r, e);
+	return cage_close(&limits, &filter, r, e);
 }
 
 /* --- lists --- */

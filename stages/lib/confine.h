@@ -56,7 +56,7 @@ struct confine_limits {
 	uint64_t cpu_s;      /* seconds of CPU time of one process */
 	uint64_t file_bytes; /* largest file written, in bytes */
 	uint64_t files;      /* open descriptors */
-	uint64_t processes;  /* of this uid */
+	uint64_t processes;  /* of this uid; beyond those that run already when the uid is not changed */
 	uint64_t stack;      /* bytes */
 };
 
@@ -73,7 +73,7 @@ struct confine {
 	enum confine_calls calls;
 	const struct confine_path *paths; /* the whole file view; empty = nothing */
 	size_t path_count;
-	int network;            /* 1: leave the network reachable */
+	int network;            /* 1: leave the network reachable (then no CONFINE_NS_NET either) */
 	int proc;               /* 1: its own /proc entry can be read (agents) */
 	int keep_uid;           /* 1: stay root when root */
 	uid_t uid;              /* as root: run as this uid and gid; 0 means CONFINE_UID */

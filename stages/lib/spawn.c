@@ -345,7 +345,10 @@ static int launch(struct plan *p, struct spawn_proc *s, struct err *e)
 	signal(SIGCHLD, SIG_DFL);
 	/* no handler of ours may run in the copy */
 	sigprocmask(SIG_BLOCK, &all, &p->mask);
-	unsigned wanted = p->q->namespaces | (p->q->confine ? p->q->confine->namespaces : 0);
+	const struct confine *c = p->q->confine;
+	unsigned wanted = p->q->namespaces | (c ? c->namespaces : 0);
+	if (c && c->network)
+		wanted &= ~(unsigned)CONFINE_NS_NET;
 	pid_t pid = confine_fork(wanted, &p->got);
 	if (pid == 0)
 		child_run(p, parent);

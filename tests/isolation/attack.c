@@ -69,7 +69,7 @@ static int image_run(const char *attack, const char *arg, struct child_end *end,
 	struct err e = {0};
 	char reply = 0;
 	const char *args[] = {attack, arg, NULL};
-	struct child_request q = {.image = hostile, .sha256 = sha, .args = args, .cpu = -1, .wall_s = 3,
+	struct child_request q = {.image = hostile, .sha256 = sha, .args = args, .cpu = -1, .wall_s = 20,
 				  .cpu_s = 1, .memory = 256u << 20};
 	memset(end, 0, sizeof *end);
 	if (child_start(&q, &c, &e)) {
@@ -275,7 +275,7 @@ static void control(const char *attack, const char *arg)
 {
 	struct spawn_result r;
 	struct err e = {0};
-	const struct spawn_request q = {.argv = (const char *const[]){hostile, attack, arg, NULL}, .wall_s = 5};
+	const struct spawn_request q = {.argv = (const char *const[]){hostile, attack, arg, NULL}, .wall_s = 60};
 	if (spawn_run(&q, &r, &e))
 		die_err(&e);
 	say(r.code == 0, "control", attack, arg, "works when nothing stops it");

@@ -186,6 +186,12 @@ static void sanitize(void **state)
 	a_kernel_runs("emu-sanitize", 1);
 }
 
+static void race(void **state)
+{
+	(void)state;
+	a_kernel_runs("emu-race", 1);
+}
+
 static void an_endless_kernel_is_killed(void **state)
 {
 	(void)state;
@@ -286,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fast),
 		cmocka_unit_test(sanitize),
+		cmocka_unit_test(race),
 		cmocka_unit_test(an_endless_kernel_is_killed),
 		cmocka_unit_test(the_image_must_be_the_one_judged),
 		cmocka_unit_test(dies_with_its_parent),
