@@ -10,6 +10,8 @@
  */
 #include "buf.h"
 #include "checker_wire.h"
+#include "file.h"
+#include "hash.h"
 #include "oracle.h"
 #include "rng.h"
 
@@ -71,6 +73,27 @@ static int keys_read(const char *run_dir, struct err *e)
 	return r;
 }
 
+/* A replay (tools/replay.c) puts the stage key that a verdict published into its scratch run, as
+ * stage_key.STAGE, so that the same inputs are drawn again. No other run has such a file. */
+static int keys_replay(const char *run_dir, const char *stage, struct err *e)
+{
+	char *path = xasprintf("%s/stage_key.%s", run_dir, stage), byte[3] = "";
+	struct buf text = BUF_INIT;
+	int r = 0;
+
+	if (file_exists(path))
+		r = file_read(path, 64, &text, e);
+	if (!r && text.len && !hash_is_hex(buf_str(&text)))
+		r = err_set(e, EX_BADINPUT, "'%s' is not a key", path);
+	for (int i = 0; !r && i < 32 && text.len; i++) {
+		memcpy(byte, text.data + 2 * i, 2);
+		keys->stage[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	buf_free(&text);
+	free(path);
+	return r;
+}
+
 static int keys_make(const char *run_dir, const char *trial, const char *stage, struct err *e)
 {
 	uint8_t sub[32];
@@ -89,7 +112,7 @@ static int keys_make(const char *run_dir, const char *trial, const char *stage, 
 	rng_key(sub, keys->run, "trial:%s", trial);
 	rng_key(keys->stage, sub, "stage:%s", stage);
 	rng_wipe(sub, sizeof sub);
-	return 0;
+	return run_dir ? keys_replay(run_dir, stage, e) : 0;
 }
 
 /* Inputs of a workload depend on this key only. */

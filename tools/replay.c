@@ -1,0 +1,253 @@
+/*
+ * replay.c - rebuild a closed trial from its record and judge it again.
+ *
+ * Reads the trial's record and the spec its run pinned. Works in a scratch folder: a run of one
+ * trial whose proposal is the recorded candidate, stepped through guard, unittest, tune and judge,
+ * the judge with the stage key that the recorded verdict published, so with the same inputs.
+ * Writes nothing outside the scratch folder and never opens a run key. Timing is not repeated:
+ * tools/recheck recomputes it from the raw samples.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../stages/lib/file.h"
+#include "../stages/lib/json.h"
+#include "../stages/lib/run.h"
+#include "../stages/lib/runs.h"
+#include "../stages/lib/spawn.h"
+#include "../stages/lib/tool.h"
+#include "../stages/lib/verdict.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char HELP[] =
+	"usage: replay --TRIAL=NNNN\n"
+	"\n"
+	"Build the candidate of a closed trial again from its record and judge it again, with the\n"
+	"inputs of then. Prints one line per step: same, or what differs.\n"
+	"\n"
+	"environment\n"
+	"  KEEP=1   keep the scratch folder and say where it is\n"
+	"\n"
+	"exit: 0 agrees, 1 differs, 2 usage, 3 malformed record, else the code of the step that failed\n";
+
+struct replay {
+	struct trial trial;
+	struct run run;
+	int attempt;              /* the final one */
+	char dir[8];              /* folder of the candidate: "" or "a0", ... */
+	const char *stage_key;    /* of the recorded judge, or NULL */
+	struct verdict_in was[STEP_COUNT];
+	char root[PATH_MAX], scratch[PATH_MAX], bin[PATH_MAX];
+	int differs;
+};
+
+static int read_record(struct replay *r, const char *id, struct err *e)
+{
+	if (trial_read(id, &r->trial, e) || run_read(r->trial.run, &r->run, e))
+		return -1;
+	for (int i = 0; i < STEP_COUNT; i++)
+		if (verdict_read(id, (enum step)i, &r->was[i], e))
+			return -1;
+	for (int k = 0; k < TRIAL_ATTEMPTS; k++)
+		if (r->was[3 * k].kind != V_SKIP)
+			r->attempt = k;
+	snprintf(r->dir, sizeof r->dir, "%.7s",
+		 json_get_str(r->was[STEP_PROMOTE].data, "candidate_dir", "a0"));
+	r->stage_key = json_get_str(r->was[STEP_JUDGE].data, "stage_key", NULL);
+	if (!json_get_str(r->was[STEP_PROMOTE].data, "candidate_sha256", NULL))
+		return err_set(e, EX_BADUSE, "trial %s never had a candidate: %s", id,
+			       r->was[STEP_PROMOTE].code);
+	return 0;
+}
+
+static int link_in(const struct replay *r, const char *from, const char *name, struct err *e)
+{
+	char target[PATH_MAX + 128];
+	snprintf(target, sizeof target, "%s/%s", r->root, from);
+	return symlink(target, name) ? err_sys(e, "cannot link '%s'", name) : 0;
+}
+
+/* The scratch tree; from here on the working directory is there. */
+static int make_scratch(struct replay *r, struct err *e)
+{
+	char spec[TRIAL_PATH], name[TRIAL_PATH];
+	const char *tmp = getenv("TMPDIR");
+	snprintf(r->scratch, sizeof r->scratch, "%s/touchstone-replay.XXXXXX", tmp ? tmp : "/tmp");
+	if (!getcwd(r->root, sizeof r->root) || !mkdtemp(r->scratch) || chdir(r->scratch))
+		return err_sys(e, "cannot make a scratch folder '%s'", r->scratch);
+	run_path(spec, r->run.name, "spec");
+	snprintf(name, sizeof name, "specs/%s", r->run.spec);
+	return dir_make("specs", e) || link_in(r, spec, name, e) ||
+	       link_in(r, "stages", "stages", e) || link_in(r, "prompts", "prompts", e) ? -1 : 0;
+}
+
+static int make_run(struct replay *r, char name[TRIAL_ID], struct err *e)
+{
+	struct run_plan plan = {
+		.spec = r->run.spec, .device = r->run.device, .proposer = "sweep", .n = 1, .width = 1,
+		.seed = r->run.seed, .allow_weak = r->run.allow_weak, .bin = r->bin,
+	};
+	struct run fresh;
+	char path[TRIAL_PATH];
+	if (runs_make(&plan, name, e) || run_read(name, &fresh, e))
+		return -1;
+	int rc = runs_claim(&fresh, e);
+	run_free(&fresh);
+	run_path(path, name, "stage_key.judge");
+	if (!rc && r->stage_key)
+		rc = file_write(path, r->stage_key, 64, 0600, e);
+	return rc;
+}
+
+/* a0/propose of the scratch trial: the recorded candidate, its hashes checked on the way in. */
+static int write_proposal(struct replay *r, const char *run, struct err *e)
+{
+	static const char *const slots[] = {"kernel.cu", "plan.json"};
+	char from[PATH_MAX + 128], to[TRIAL_PATH], file[64], sha[2][HASH_HEX], both[HASH_HEX];
+	struct verdict v;
+	struct trial t;
+	struct run fresh;
+	if (trial_read("0001", &t, e) || run_read(run, &fresh, e) ||
+	    dir_make("trials/0001/a0/candidate", e))
+		return -1;
+	verdict_init(&v, run, "0001", STEP_A0_PROPOSE);
+	int rc = 0;
+	for (int i = 0; i < 2 && !rc; i++) {
+		snprintf(from, sizeof from, "%s/trials/%s/%s%scandidate/%s", r->root, r->trial.id,
+			 r->dir, *r->dir ? "/" : "", slots[i]);
+		snprintf(file, sizeof file, "a0/candidate/%s", slots[i]);
+		trial_path(to, "0001", file);
+		rc = file_copy(from, to, e) || hash_file(to, sha[i], e) ? -1 : 0;
+		if (!rc)
+			verdict_output_sha(&v, file, sha[i]);
+	}
+	if (!rc) {
+		trial_candidate_sha(sha[0], sha[1], both);
+		verdict_input(&v, "trial", t.sha);
+		verdict_input(&v, "spec", fresh.spec_sha256);
+		verdict_input(&v, "key", fresh.key_sha256);
+		verdict_input(&v, "candidate", both);
+		verdict_set(&v, V_PASS, "ok", "recorded candidate of trial %s", r->trial.id);
+		v.proposer = cJSON_CreateObject();
+		cJSON_AddStringToObject(v.proposer, "kind", "sweep");
+		snprintf(v.device_name, sizeof v.device_name, "%s", t.device);
+		snprintf(v.tool, sizeof v.tool, "replay");
+		rc = tool_hash_self(v.tool_sha, e) || verdict_write(&v, e) ? -1 : 0;
+	}
+	const char *want = json_get_str(r->was[STEP_PROMOTE].data, "candidate_sha256", "");
+	if (!rc && strcmp(want, both) != 0) {
+		printf("%-11s DIFFERS: the sources are not those of the verdict\n", "candidate");
+		r->differs = 1;
+	}
+	verdict_free(&v);
+	trial_free(&t);
+	run_free(&fresh);
+	return rc;
+}
+
+static int run_step(const struct replay *r, enum step step, struct err *e)
+{
+	char target[TRIAL_PATH], program[PATH_MAX + 8], words[96];
+	trial_step_path(target, "0001", step);
+	snprintf(program, sizeof program, "%s/run", r->bin);
+	const char *argv[] = {program, target, NULL};
+	extern char **environ;
+	struct spawn_request q = {.argv = argv, .env = (const char *const *)environ,
+				  .out = SPAWN_NULL, .err = SPAWN_CAPTURE};
+	struct spawn_result res;
+	if (spawn_run(&q, &res, e))
+		return -1;
+	int rc = res.code == 0 ? 0
+		: err_set(e, res.code > 0 ? res.code : EX_HARNESS, "%s: %s: %.300s",
+			  step_info(step)->name, spawn_words(&res, words), buf_str(&res.err));
+	spawn_result_free(&res);
+	return rc;
+}
+
+static void compare(struct replay *r, enum step step, const struct verdict_in *was,
+		    const struct verdict_in *now)
+{
+	const char *name = step_info(step)->stage;
+	if (was->kind != now->kind || strcmp(was->code, now->code) != 0) {
+		printf("%-11s DIFFERS: recorded %s %s, now %s %s: %s\n", name,
+		       verdict_kind_name(was->kind), was->code, verdict_kind_name(now->kind),
+		       now->code, now->message);
+		r->differs = 1;
+		return;
+	}
+	printf("%-11s same: %s %s\n", name, verdict_kind_name(now->kind), now->code);
+}
+
+/* The same program text, built again: another compiler may build it otherwise, so only a note. */
+static void compare_artefacts(const struct verdict_in *was, const struct verdict_in *now, int attempt)
+{
+	for (const cJSON *o = now->outputs->child; o; o = o->next) {
+		char old[256];
+		if (strncmp(o->string, "a0/artefact/", 12) != 0)
+			continue;
+		snprintf(old, sizeof old, "a%d/%.200s", attempt, o->string + 3);
+		const char *sha = verdict_in_output(was, old);
+		if (sha)
+			printf("%-11s %s: %s\n", "", o->string + 12,
+			       strcmp(sha, o->valuestring) == 0 ? "the same bytes" : "built differently");
+	}
+}
+
+static int steps(struct replay *r, struct err *e)
+{
+	for (int i = STEP_A0_GUARD; i <= STEP_JUDGE; i++) {
+		enum step old = i <= STEP_A0_UNITTEST ? (enum step)(3 * r->attempt + i) : (enum step)i;
+		struct verdict_in now;
+		if (run_step(r, (enum step)i, e) || verdict_read("0001", (enum step)i, &now, e))
+			return -1;
+		int attempt_step = i > STEP_A0_UNITTEST && i < STEP_TUNE;
+		/* A chosen configuration is the candidate here: tune has nothing left to do. */
+		if (!attempt_step && i != STEP_TUNE && r->was[old].kind != V_SKIP)
+			compare(r, (enum step)i, &r->was[old], &now);
+		if (i == STEP_A0_GUARD && (*r->dir || r->was[STEP_TUNE].kind == V_NA))
+			compare_artefacts(&r->was[old], &now, r->attempt);
+		verdict_in_free(&now);
+	}
+	return 0;
+}
+
+static int replay(struct replay *r, const char *id, struct err *e)
+{
+	char name[TRIAL_ID];
+	return read_record(r, id, e) || make_scratch(r, e) || make_run(r, name, e) ||
+	       write_proposal(r, name, e) || steps(r, e) ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct replay r;
+	struct err e = {0};
+	prog_name(argv[0]);
+	if (argc == 2 && strcmp(argv[1], "-h") == 0) {
+		fputs(HELP, stdout);
+		return fflush(stdout) ? EX_SYS : EX_DONE;
+	}
+	const char *id = argc == 2 && strncmp(argv[1], "--TRIAL=", 8) == 0 ? argv[1] + 8 : NULL;
+	if (!id || !trial_id_ok(id))
+		die(EX_BADUSE, "replay which trial? --TRIAL=0042 (make replay TRIAL=0042)");
+	const char *bin = getenv("TS_BIN");
+	if (bin && *bin)
+		snprintf(r.bin, sizeof r.bin, "%s", bin);
+	else if (spawn_tool("run", r.bin, sizeof r.bin, &e))
+		die_err(&e);
+	else
+		*strrchr(r.bin, '/') = '\0';
+	int rc = replay(&r, id, &e);
+	if (getenv("KEEP"))
+		printf("# scratch folder: %s\n", r.scratch);
+	else if (*r.root && *r.scratch && (chdir(r.root) || dir_remove(r.scratch, NULL)))
+		warn("cannot remove '%s'", r.scratch);
+	if (rc)
+		die_err(&e);
+	puts(r.differs ? "differs" : "agrees");
+	return r.differs ? 1 : EX_DONE;
+}
