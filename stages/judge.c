@@ -49,18 +49,20 @@ static struct judge judge; /* lives until the verdict is signed and written */
 
 static int load(struct judge *j, struct err *e)
 {
-	struct buf kernel = BUF_INIT, plan = BUF_INIT;
-	char dir[TRIAL_PATH], name[TRIAL_PATH + 32];
+	struct buf kernel = BUF_INIT, plan = BUF_INIT, text = BUF_INIT;
+	char name[TRIAL_PATH + 32];
 
-	run_path(dir, j->s->trial.run, "spec");
 	snprintf(name, sizeof name, "%s/candidate/plan.json", j->s->trial_dir);
-	int rc = spec_load(dir, &j->spec, e);
+	int rc = stage_spec(j->s, NULL, "spec.json", 1 << 20, &text, e);
+	if (rc == 0)
+		rc = spec_parse(buf_str(&text), text.len, "spec.json", &j->spec, e);
 	if (rc == 0)
 		rc = stage_candidate(j->s, &kernel, &plan, e);
 	if (rc == 0)
 		rc = plan_parse(buf_str(&plan), plan.len, name, &j->plan, e);
 	buf_free(&kernel);
 	buf_free(&plan);
+	buf_free(&text);
 	return rc;
 }
 

@@ -198,17 +198,18 @@ static int build(struct unit *u, const char *name, int orders, struct err *e)
 
 static int load(struct unit *u, struct err *e)
 {
-	struct buf kernel = BUF_INIT, plan = BUF_INIT;
-	char dir[TRIAL_PATH];
+	struct buf kernel = BUF_INIT, plan = BUF_INIT, text = BUF_INIT;
 
-	run_path(dir, u->s->trial.run, "spec");
-	int rc = spec_load(dir, &u->spec, e);
+	int rc = stage_spec(u->s, NULL, "spec.json", 1 << 20, &text, e);
+	if (rc == 0)
+		rc = spec_parse(buf_str(&text), text.len, "spec.json", &u->spec, e);
 	if (rc == 0)
 		rc = stage_candidate(u->s, &kernel, &plan, e);
 	if (rc == 0)
 		rc = plan_parse(buf_str(&plan), plan.len, "plan.json", &u->plan, e);
 	buf_free(&kernel);
 	buf_free(&plan);
+	buf_free(&text);
 	return rc;
 }
 

@@ -453,13 +453,16 @@ static int not_needed(struct tune *t, const char *code, const char *text, struct
 static int work(struct stage *s, struct err *e)
 {
 	struct tune *t = &tune;
-	char dir[TRIAL_PATH], run[TRIAL_PATH];
+	struct buf text = BUF_INIT;
+	char run[TRIAL_PATH];
 
 	t->s = s;
 	t->own = -1;
 	t->sim = !strcmp(s->trial.device, "sim");
-	run_path(dir, s->trial.run, "spec");
-	if (spec_load(dir, &t->spec, e) < 0 || stage_candidate(s, &t->kernel, &t->plan_text, e) < 0 ||
+	int bad = stage_spec(s, NULL, "spec.json", 1 << 20, &text, e) < 0 ||
+		  spec_parse(buf_str(&text), text.len, "spec.json", &t->spec, e) < 0;
+	buf_free(&text);
+	if (bad || stage_candidate(s, &t->kernel, &t->plan_text, e) < 0 ||
 	    plan_parse(buf_str(&t->plan_text), t->plan_text.len, "plan.json", &t->plan, e) < 0 ||
 	    facts_find(s->trial.device, &t->facts, e) < 0)
 		return -1;

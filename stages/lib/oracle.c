@@ -384,8 +384,8 @@ static int find_regimes(struct oracle *o, struct err *e)
 	return 0;
 }
 
-int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *spec_dir,
-		const char *device, const struct axes *axes, const struct checker_open *q,
+int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *device,
+		const struct axes *axes, const struct checker_open *q,
 		const uint8_t key[32], struct err *e)
 {
 	struct mem_layout l = {0};
@@ -394,7 +394,7 @@ int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spe
 	memset(o, 0, sizeof *o);
 	o->mem.in_fd = o->mem.rw_fd = -1;
 	o->spec = spec;
-	o->spec_dir = spec_dir;
+	o->spec_dir = kit->dir;
 	o->device = device;
 	o->axes = *axes;
 	memcpy(o->key, key, sizeof o->key);
@@ -413,15 +413,13 @@ int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spe
 	o->ref_bytes = payloads(&rl, MEM_OUTPUT);
 	o->has_base = q->baseline;
 	if (spec->reference_source &&
-	    (oracle_kit_image(&kit->ref, &kit->has_ref, spec, spec_dir, spec->reference_source,
-		       spec->reference_plan, e) < 0 ||
+	    (oracle_kit_image(kit, &kit->ref, &kit->has_ref, spec, spec->reference_source,
+			      spec->reference_plan, e) < 0 ||
 	     oracle_side_open(o, &o->ref, &kit->ref, 1, e) < 0))
 		return -1;
-	char *dir = xasprintf("%s/baseline", spec_dir);
-	int rc = q->baseline ? oracle_kit_image(&kit->base, &kit->has_base, spec, dir, "kernel.cu", "plan.json", e)
-			     : 0;
-	free(dir);
-	if (rc == 0 && q->baseline)
-		rc = oracle_side_open(o, &o->base, &kit->base, 0, e);
-	return rc < 0 ? -1 : find_regimes(o, e);
+	if (q->baseline && (oracle_kit_image(kit, &kit->base, &kit->has_base, spec, "baseline/kernel.cu",
+					     "baseline/plan.json", e) < 0 ||
+			    oracle_side_open(o, &o->base, &kit->base, 0, e) < 0))
+		return -1;
+	return find_regimes(o, e);
 }

@@ -18,10 +18,13 @@
 #include "arm.h"
 #include "checker_call.h"
 #include "image.h"
+#include "run.h"
 
 /* Images of the reference and the baseline: made once per process, at the first workload that
  * needs them. Zero it first, oracle_kit_free at the end. */
 struct oracle_kit {
+	const struct run *run; /* files are read through its pins; NULL: straight from the folder */
+	const char *dir;       /* of the spec */
 	struct image ref, base;
 	int has_ref, has_base;
 };
@@ -47,7 +50,7 @@ struct oracle_set {
 
 struct oracle {
 	const struct spec *spec;
-	const char *spec_dir, *device;
+	const char *spec_dir, *device; /* spec_dir: of the kit */
 	struct axes axes;
 	struct mem mem;
 	struct oracle_side ref, base;
@@ -68,8 +71,8 @@ struct oracle {
 };
 
 void oracle_kit_free(struct oracle_kit *k);
-int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *spec_dir,
-		const char *device, const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
+int oracle_open(struct oracle *o, struct oracle_kit *kit, const struct spec *spec, const char *device,
+		const struct axes *axes, const struct checker_open *q, const uint8_t key[32],
 		struct err *e);
 int oracle_prepare(struct oracle *o, const struct checker_prep *p, double scalars[CHECKER_SCALARS],
 		   struct err *e);
@@ -82,7 +85,7 @@ int oracle_add_inputs(struct mem_layout *l, const struct spec *s, const struct a
 int oracle_add_outputs(struct mem_layout *l, const struct spec *s, const struct axes *a, int reference,
 		       struct err *e);
 int oracle_add_workspaces(struct mem_layout *l, const uint64_t *ws, uint32_t n, struct err *e);
-int oracle_kit_image(struct image *m, int *has, const struct spec *s, const char *dir,
+int oracle_kit_image(const struct oracle_kit *k, struct image *m, int *has, const struct spec *s,
 		     const char *source, const char *plan, struct err *e);
 int oracle_side_open(struct oracle *o, struct oracle_side *d, const struct image *image, int reference,
 		     struct err *e);

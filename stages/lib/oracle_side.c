@@ -6,8 +6,10 @@
  */
 #include "oracle.h"
 #include "buf.h"
+#include "file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int oracle_add_inputs(struct mem_layout *l, const struct spec *s, const struct axes *a, struct err *e)
@@ -68,20 +70,39 @@ static int side_workspaces(struct oracle *o, struct oracle_side *d, int referenc
 	return r;
 }
 
+static int kit_read(const struct oracle_kit *k, const char *file, size_t max, struct buf *out,
+		    struct err *e)
+{
+	if (k->run)
+		return run_spec_read(k->run, file, max, out, NULL, e);
+	char *path = xasprintf("%s/%s", k->dir, file);
+	int r = file_read(path, max, out, e);
+	free(path);
+	return r;
+}
+
 /* Read and compile once; what is there already is taken. */
-int oracle_kit_image(struct image *m, int *has, const struct spec *s, const char *dir,
+int oracle_kit_image(const struct oracle_kit *k, struct image *m, int *has, const struct spec *s,
 		     const char *source, const char *plan, struct err *e)
 {
+	struct buf text = BUF_INIT, json = BUF_INIT;
+
 	if (*has)
 		return 0;
-	if (image_load(m, s, dir, source, plan, e) < 0)
+	int r = kit_read(k, source, 1 << 20, &text, e);
+	if (r == 0)
+		r = kit_read(k, plan, PLAN_MAX_BYTES, &json, e);
+	if (r == 0)
+		r = image_text(m, s, &text, &json, plan, e);
+	buf_free(&text);
+	buf_free(&json);
+	if (r < 0)
 		return -1;
 	*has = 1;
 	if (image_build(m, s, "emu-fast", NULL, NULL, e) < 0)
 		return -1;
 	if (!m->ok)
-		return err_set(e, EX_BADINPUT, "'%s/%s' does not compile: %s", dir, source,
-			       m->box.message);
+		return err_set(e, EX_BADINPUT, "'%s' does not compile: %s", source, m->box.message);
 	return 0;
 }
 
@@ -91,7 +112,7 @@ void oracle_kit_free(struct oracle_kit *k)
 		image_free(&k->ref);
 	if (k->has_base)
 		image_free(&k->base);
-	memset(k, 0, sizeof *k);
+	k->has_ref = k->has_base = 0;
 }
 
 /* Lay out memory like the workload's as far as inputs go, start the arm. */

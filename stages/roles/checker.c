@@ -167,7 +167,7 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 		return err_set(e, EX_HARNESS, "too many workloads open");
 	work[id] = xcalloc(1, sizeof *work[id]);
 	work_key(q, key);
-	int rc = oracle_open(work[id], &kit, spec, spec_dir, device, &r->axes, q, key, e);
+	int rc = oracle_open(work[id], &kit, spec, device, &r->axes, q, key, e);
 	rng_wipe(key, sizeof key);
 	if (rc < 0) {
 		oracle_close(work[id]);
@@ -272,6 +272,26 @@ static void loop(void)
 	}
 }
 
+/* In a run every file of the spec is read through the run's pins. */
+static int load_spec(const char *run_dir, struct err *e)
+{
+	static struct run run; /* kept to the end */
+	struct buf text = BUF_INIT;
+
+	kit.dir = spec_dir;
+	if (!run_dir)
+		return spec_load(spec_dir, &spec, e);
+	const char *slash = strrchr(run_dir, '/');
+	if (run_read(slash ? slash + 1 : run_dir, &run, e) < 0)
+		return -1;
+	kit.run = &run;
+	int r = run_spec_read(&run, "spec.json", 1 << 20, &text, NULL, e);
+	if (r == 0)
+		r = spec_parse(buf_str(&text), text.len, "spec.json", &spec, e);
+	buf_free(&text);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	const char *run_dir = NULL, *trial = NULL, *stage = NULL, *dir = NULL;
@@ -303,7 +323,7 @@ int main(int argc, char **argv)
 		die(EX_HARNESS, "floating point of this build does not follow IEEE 754");
 	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;
 	spec_dir = dir ? dir : from_run;
-	if (keys_make(run_dir, trial, stage, &e) < 0 || spec_load(spec_dir, &spec, &e) < 0)
+	if (keys_make(run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0)
 		die_err(&e);
 	loop();
 	for (int i = 0; i < CHECKER_WORKLOADS; i++)
