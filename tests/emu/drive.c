@@ -5,6 +5,9 @@
  *     drive IMAGE KERNEL.cu MODE      run it, check, exit 0 or 1 with the reason on stderr
  *     drive -e KERNEL.cu              print the entries it launches
  *     drive -t IMAGE KERNEL.cu        time it: seconds per run, best and median of 15
+ *     drive -z IMAGE KERNEL.cu        400 scripts with changed bytes: each must be answered
+ *
+ * The image runs as in production: nothing but the calls of syscalls.h, 4 GiB of addresses.
  *
  * Directives are comment lines at the head of the kernel:
  *     // launch: ENTRY grid=X,Y,Z block=X,Y,Z shared=N coop args=o,i,w,i32:5,f32:1.5,...
@@ -20,11 +23,19 @@
  */
 #include "../../stages/emu/protocol.h"
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -241,6 +252,33 @@ make_files(void)
 		die("cannot write the script");
 }
 
+/* Only what syscalls.h lists, and execve; anything else kills. */
+static void
+confine(void)
+{
+	static const unsigned allowed[] = {
+#define EMU_CALL(name) SYS_##name,
+#ifdef __x86_64__
+#define EMU_CALL_X86(name) SYS_##name,
+#else
+#define EMU_CALL_X86(name)
+#endif
+#include "../../stages/emu/syscalls.h"
+	        SYS_execve};
+	enum { N = sizeof allowed / sizeof *allowed };
+	struct sock_filter f[2 * N + 2];
+	unsigned n = 0;
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < N; i++) {
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	struct sock_fprog p = {(unsigned short)n, f};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+		_exit(126);
+}
+
 struct child {
 	pid_t pid;
 	int to, from;
@@ -263,6 +301,9 @@ start(const char *image)
 			close(i);
 		char *argv[] = {(char *)(size_t)image, "--fd-in", "3", "--fd-out", "4", NULL};
 		char *env[] = {NULL};
+		struct rlimit space = {(rlim_t)4 << 30, (rlim_t)4 << 30};
+		setrlimit(RLIMIT_AS, &space);
+		confine();
 		execve(image, argv, env);
 		_exit(127);
 	}
@@ -366,6 +407,40 @@ measure(const char *image)
 	return 0;
 }
 
+/* A damaged script is answered with ok or bad_script, or the image says what else is wrong;
+ * it never dies of it. */
+static int
+damage(const char *image)
+{
+	struct stat st;
+	fstat(fd_script, &st);
+	size_t n = (size_t)st.st_size;
+	uint8_t *script = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd_script, 0);
+	uint8_t *good = malloc(n);
+	memcpy(good, script, n);
+	uint32_t seed = 1, refused = 0;
+	for (int i = 0; i < 400; i++) {
+		memcpy(script, good, n);
+		for (int k = 0; k <= i % 3; k++) {
+			seed = seed * 1664525u + 1013904223u;
+			/* mostly in the header, where every byte counts */
+			size_t at = seed >> 8 & 1 ? (seed >> 9) % sizeof(struct emu_script) : (seed >> 9) % n;
+			script[at] = i & 4 ? 0xff : (uint8_t)(script[at] + (seed >> 24) + 1);
+		}
+		struct child c = start(image);
+		struct emu_reply r = command(&c, EMU_CMD_MAP, 0, 0, 0);
+		if (r.status && r.status != EMU_BAD_SCRIPT && r.status != EMU_NOT_EMULABLE)
+			die("a damaged script gave another status");
+		refused += r.status != EMU_OK;
+		kill(c.pid, SIGKILL);
+		waitpid(c.pid, NULL, 0);
+		close(c.to);
+		close(c.from);
+	}
+	printf("%u of 400 refused\n", refused);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -375,7 +450,7 @@ main(int argc, char **argv)
 			puts(entries[i]);
 		return 0;
 	}
-	int timing = argc == 4 && !strcmp(argv[1], "-t");
+	int timing = argc == 4 && argv[1][0] == '-';
 	if (argc != 4)
 		return 2;
 	if (!timing)
@@ -383,7 +458,7 @@ main(int argc, char **argv)
 	parse(timing ? argv[3] : argv[2]);
 	make_files();
 	if (timing)
-		return measure(argv[2]);
+		return argv[1][1] == 'z' ? damage(argv[2]) : measure(argv[2]);
 	struct child c = {0};
 	uint32_t seen = 0;
 	for (uint32_t i = 0; i < (forward_only ? 2 : 5); i++) {

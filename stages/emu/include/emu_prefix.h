@@ -16,4 +16,9 @@
 #include "emu_intrin.h"
 #include "emu_atomic.h"
 #include "emu_warp.h"
+
+/* Inline PTX cannot run here: the compiler then names this identifier. */
+#define asm emu_not_emulable_inline_ptx
+#define __asm__ emu_not_emulable_inline_ptx
+#define __asm emu_not_emulable_inline_ptx
 #endif

@@ -17,7 +17,6 @@ const char emu_build_name[] = "sanitize";
 extern const char __executable_start[], _end[];
 
 static struct buffer last_buffer;
-static char *shadow;
 
 void
 hook_init(void)
@@ -34,14 +33,10 @@ shadow_of(uintptr_t a)
 void
 hook_fiber_stack(char *low, char *high)
 {
-	(void)low;
-	(void)high;
-	if (shadow)
-		return;
-	void *at = shadow_of(EMU_STACKS_BASE);
-	shadow = mmap(at, EMU_STACKS_BYTES >> 3, PROT_READ | PROT_WRITE,
-	              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	if (shadow != at)
+	void *at = shadow_of((uintptr_t)low);
+	void *got = mmap(at, (size_t)(high - low) >> 3, PROT_READ | PROT_WRITE,
+	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got != at)
 		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for the stack shadow");
 }
 

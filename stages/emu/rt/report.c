@@ -109,6 +109,7 @@ void
 report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format, ...)
 {
 	static char buf[EMU_MAX_TEXT];
+	emu_hot.busy = 1;
 	place(pc, &line, &file);
 	size_t n = describe(buf, sizeof buf, line, file);
 	va_list ap;
@@ -308,6 +309,7 @@ context_pc(const ucontext_t *u, uintptr_t *sp)
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
+	emu_hot.busy = 1; /* no preemption on the way out */
 	uintptr_t sp, pc = context_pc(context, &sp);
 	uintptr_t a = (uintptr_t)info->si_addr;
 	const char *file;

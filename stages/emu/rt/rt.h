@@ -22,7 +22,7 @@ enum {
 	EMU_MAX_WARPS = EMU_MAX_THREADS / EMU_WARP
 };
 
-/* Fiber stacks live in one reserved region; in the sanitize build its shadow lives at
+/* Fiber stacks grow into one region of addresses; in the sanitize build its shadow lives at
  * (address >> 3) + EMU_SHADOW_OFFSET, the number given to -fasan-shadow-offset. */
 #define EMU_STACKS_BASE 0x2000000000ull
 #define EMU_STACKS_BYTES 0x0800000000ull
@@ -246,7 +246,7 @@ extern unsigned emu_log_bytes, emu_log_dropped;
 /* hooks that only some builds fill; check.c, race.c, or nohooks.c */
 extern const char emu_build_name[];
 void hook_init(void);
-void hook_fiber_stack(char *low, char *high);
+void hook_fiber_stack(char *low, char *high); /* addresses that stacks will use */
 void hook_sync_op(void); /* an atomic, fence or flag access may order things */
 void hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc);
 

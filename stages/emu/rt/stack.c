@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stacks lie in one reserved region, a guard page below each. The fiber's own record sits at
+ * Stacks lie side by side from EMU_STACKS_BASE, a guard page below each. The fiber's own record sits at
  * the top of its stack, and the record's place within a page differs from one fiber to the
  * next: a thousand stacks that all start at the same offset would fight for few cache sets.
  */
@@ -15,31 +15,35 @@ enum { STACK_BYTES = 256 * 1024 };
 #else
 enum { STACK_BYTES = 64 * 1024 };
 #endif
-enum { GUARD_BYTES = 4096, COLOURS = 32, COLOUR_BYTES = 128 };
+enum { MAX_GUARDED = 24576, CHUNK = 64, GUARD_BYTES = 4096, COLOURS = 32, COLOUR_BYTES = 128 };
 
 struct fiber *emu_all_fibers;
 static struct fiber *pool;
 static unsigned made;
-static char *region;
 
 static struct fiber *
 fiber_make(void)
 {
-	if (!region) {
-		void *at = mmap((void *)EMU_STACKS_BASE, EMU_STACKS_BYTES, PROT_NONE,
-		                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-		if (at != (void *)EMU_STACKS_BASE)
-			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for thread stacks");
-		region = at;
+	if (made % CHUNK == 0) {
+		char *want = (char *)EMU_STACKS_BASE + (size_t)made * STACK_BYTES;
+		void *at = MAP_FAILED;
+		if ((uint64_t)(made + CHUNK) * STACK_BYTES <= EMU_STACKS_BYTES)
+			at = mmap(want, (size_t)CHUNK * STACK_BYTES, PROT_NONE,
+			          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		if (at != want)
+			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for %u waiting threads",
+			            made + CHUNK);
+		hook_fiber_stack(want, want + (size_t)CHUNK * STACK_BYTES);
 	}
-	if ((uint64_t)made * STACK_BYTES + STACK_BYTES > EMU_STACKS_BYTES)
-		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "too many threads wait at once (%u)", made);
+	/* a process may have some 65000 mappings, and each guard page makes two */
+	int guarded = made < MAX_GUARDED;
+	char *region = (char *)EMU_STACKS_BASE;
 	char *low = region + (size_t)made * STACK_BYTES + GUARD_BYTES;
 	char *high = low + STACK_BYTES - GUARD_BYTES;
-	if (mprotect(low, (size_t)(high - low), PROT_READ | PROT_WRITE))
+	char *open = guarded ? low : low - GUARD_BYTES;
+	if (mprotect(open, (size_t)(high - open), PROT_READ | PROT_WRITE))
 		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for the stack of waiting thread %u",
 		            made);
-	hook_fiber_stack(low, high);
 	size_t colour = (made % COLOURS) * COLOUR_BYTES;
 	struct fiber *f = (void *)(high - sizeof(struct fiber) - colour - 64);
 	f = (void *)((uintptr_t)f & ~(uintptr_t)63);

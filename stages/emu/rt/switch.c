@@ -7,7 +7,7 @@
  */
 #include "rt.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(EMU_UCONTEXT)
 __asm__(".text\n.globl emu_switch\n.type emu_switch,@function\n.p2align 5\nemu_switch:\n"
         "	push %rbp\n	push %rbx\n	push %r12\n	push %r13\n	push %r14\n	push %r15\n"
         "	mov %rsp,(%rdi)\n	mov %rsi,%rsp\n"
@@ -27,7 +27,7 @@ emu_stack_prepare(char *top, void (*entry)(void))
 	return sp;
 }
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(EMU_UCONTEXT)
 __asm__(".text\n.globl emu_switch\n.type emu_switch,%function\n.p2align 5\nemu_switch:\n"
         "	sub sp,sp,#160\n"
         "	stp x19,x20,[sp]\n	stp x21,x22,[sp,#16]\n	stp x23,x24,[sp,#32]\n"
