@@ -68,7 +68,7 @@ static void entry_path(const struct box_entry *c, const char *suffix, char out[P
 
 int box_entry_get(const struct box_entry *c, struct box_result *r, struct buf *artefact)
 {
-	char path[PATH_MAX], sha[HASH_HEX];
+	char path[PATH_MAX], sha[HASH_HEX] = "";
 	struct buf text = BUF_INIT;
 	struct err e;
 	int found = 0;
