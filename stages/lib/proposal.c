@@ -203,7 +203,7 @@ static void proposal_json(const struct stage *s, const struct proposal *p, const
 
 static int side(struct stage *s, const char *name, const char *data, size_t len, struct err *e)
 {
-	char file[64];
+	char file[96];
 
 	snprintf(file, sizeof file, "a%d/%s", s->attempt, name);
 	return stage_side(s, file, data, len, e);
