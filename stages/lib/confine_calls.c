@@ -28,23 +28,23 @@
 
 #define LIST(name) static const char *const name[]
 
-/* What every image needs: memory, the control pipes, time, signals of its own. */
+/* What an image needs is for the emulator to say. Some of these have rules of their own below. */
 LIST(image_calls) = {
-	"read", "write", "readv", "writev", "pread64", "close", "lseek", "munmap", "mremap",
-	"madvise", "brk", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "exit",
-	"exit_group", "futex", "sched_yield", "nanosleep", "clock_nanosleep", "clock_gettime",
-	"clock_getres", "gettimeofday", "time", "getpid", "gettid", "getppid", "arch_prctl",
-	"set_tid_address", "set_robust_list", "rseq", "getrandom", "poll", "ppoll", "uname",
-	"restart_syscall", "fstat", "getrlimit", "getcpu", "membarrier",
-	"setitimer", /* the run time's preemption timer */
+#define EMU_CALL(name) #name,
+#define EMU_CALL_X86(name) #name,
+#include "../emu/syscalls.h"
+#undef EMU_CALL
+#undef EMU_CALL_X86
+	/* abort() and a failed check inside the C library, so that they end as what they are */
+	"writev", "futex", "getpid", "gettid", "exit",
 };
+LIST(image_ruled) = {"mmap", "mprotect", "prlimit64", "readlink", "readlinkat"};
 
-/* Tried by a static C library at start or by abort(); it does without. */
+/* Tried by one static C library or another at its start; it does without. */
 LIST(image_refused) = {
 	"open", "openat", "stat", "lstat", "access", "faccessat", "faccessat2", "readlink",
-	"readlinkat", "getcwd", "sysinfo", "sched_getaffinity", "getuid", "geteuid", "getgid", "getegid",
-	"prctl", "ioctl", "mlock", "mlock2", "mlockall", "sched_setscheduler", "setpriority", "fcntl",
-	"dup", "dup2", "dup3",
+	"readlinkat", "getcwd", "uname", "sysinfo", "sched_getaffinity", "getuid", "geteuid", "getgid",
+	"getegid", "prctl", "ioctl", "fcntl", "dup", "dup2", "dup3",
 };
 
 LIST(box_calls) = {
@@ -126,11 +126,21 @@ static int exec_rule(scmp_filter_ctx f, int fd)
 			SCMP_A4(SCMP_CMP_EQ, 0x1000 /* AT_EMPTY_PATH */));
 }
 
+static int listed(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, list[i]) == 0)
+			return 1;
+	return 0;
+}
+
 static int image_rules(scmp_filter_ctx f, int exec_fd)
 {
 	scmp_datum_t self = (scmp_datum_t)getpid();
-	int rc = add_list(f, SCMP_ACT_ALLOW, image_calls, COUNT(image_calls)) |
-		 add_list(f, SCMP_ACT_ERRNO(EACCES), image_refused, COUNT(image_refused));
+	int rc = add_list(f, SCMP_ACT_ERRNO(EACCES), image_refused, COUNT(image_refused));
+	for (size_t i = 0; i < COUNT(image_calls); i++)
+		if (!listed(image_calls[i], image_ruled, COUNT(image_ruled)))
+			rc |= add(f, SCMP_ACT_ALLOW, image_calls[i]);
 	/* glibc's fstat is newfstatat(fd, "", ..., AT_EMPTY_PATH) */
 	struct scmp_arg_cmp empty = SCMP_A3(SCMP_CMP_EQ, 0x1000);
 	struct scmp_arg_cmp named = SCMP_A3(SCMP_CMP_NE, 0x1000);
