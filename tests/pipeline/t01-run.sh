@@ -36,6 +36,11 @@ if [ -e champion/vector_add/sim ]; then
 		cmp champion/vector_add/sim/kernel.cu "trials/$kept/candidate/kernel.cu"
 	ok "make champion names it" has "trial $kept" make champion SPEC=vector_add
 fi
+ok "replay judges a trial again and agrees" has agrees "$bin/replay" --TRIAL=0002
+ok "replay of a damaged source does not" code 1 sh -c '
+	cp -a trials/0002/candidate keep; echo "// more" >>trials/0002/candidate/kernel.cu
+	"$1/replay" --TRIAL=0002; got=$?
+	rm -r trials/0002/candidate; mv keep trials/0002/candidate; exit $got' sh "$bin"
 ok "status says finished" has finished make status
 ok "resume has nothing to do" has 'nothing to resume' make resume
 before=$(listing | wc -l)
