@@ -97,7 +97,7 @@ static void explain_wrong(const struct proof_out *o, char *out, size_t n)
 static void fail(struct unit *u, const struct proof_out *o, const char *order)
 {
 	char what[512];
-	const char *code = code_of(o->word);
+	const char *code = o->no_launch ? "unittest.fault" : code_of(o->word);
 	size_t line = strcspn(o->text, "\n");
 
 	u->failed = 1;

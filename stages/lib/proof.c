@@ -118,6 +118,7 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 	strcpy(out->word, "ok");
 	if (w->refused[0]) {
 		out->status = ARM_REFUSED;
+		out->no_launch = 1;
 		snprintf(out->text, sizeof out->text, "%s", w->refused);
 		fail(out, "refused");
 		return 0;

@@ -50,6 +50,7 @@ struct proof_out {
 	int pass;
 	char word[40];                 /* "ok", or why not */
 	enum arm_status status;
+	int no_launch;                 /* ARM_REFUSED because the plan itself has no launch here */
 	struct compare_result cmp;     /* valid when status is ARM_OK */
 	int64_t elapsed_ns, late_ns;
 	char text[4096];               /* report of the device, for people */

@@ -81,6 +81,7 @@ static const struct reason table[] = {
 	{"harness.poison",
 	 "our own checks do not hold for this spec or build: nothing can be concluded"},
 	{"harness.reference", "the reference failed or disagrees with itself"},
+	{"judge.barrier", "not all threads reach the same barrier"},
 	{"judge.deadlock", "no thread can go on"},
 	{"judge.distribution", "samples do not follow the distribution"},
 	{"judge.element", "an element is out of bounds"},
