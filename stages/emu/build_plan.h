@@ -98,7 +98,7 @@ emu_plan_compile(const struct emu_plan *p, const char **argv)
 	        "--param=asan-instrumentation-with-call-threshold=0", "--param=asan-globals=0",
 	        "--param=asan-stack=1", "-fasan-shadow-offset=0x1000000000",
 	        "-fno-sanitize-address-use-after-scope", "-ftrivial-auto-var-init=pattern", NULL};
-	static const char *const race[] = {"-Og", "-fsanitize=thread",
+	static const char *const race[] = {"-Og", "-fno-tree-ter", "-fsanitize=thread",
 	                                   "--param=tsan-distinguish-volatile=1",
 	                                   "--param=tsan-instrument-func-entry-exit=0", NULL};
 	static const char *const exact[] = {"-ffp-contract=off", NULL};

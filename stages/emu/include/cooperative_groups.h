@@ -13,7 +13,7 @@ namespace cooperative_groups {
 
 EMU_INLINE unsigned emu_block_rank()
 {
-	return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+	return emu_thread.lin;
 }
 EMU_INLINE unsigned emu_block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 

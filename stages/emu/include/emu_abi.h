@@ -18,14 +18,15 @@ struct emu_u3 {
 
 /* One thread of a block in the order in which threads are started. */
 struct emu_slot {
-	unsigned short x, y, z, lin;
-};
+	unsigned x, y, z;
+	unsigned lin; /* x + dim.x * (y + dim.y * z) */
+} __attribute__((aligned(16)));
 
 /* What the trampoline's loop touches for every thread. `busy` is 1 whenever the runtime
  * runs: the preemption timer then leaves it alone. */
 struct emu_hot {
 	const struct emu_slot *next, *end;
-	volatile struct emu_u3 *tid;
+	struct emu_slot *thread; /* the running one: what threadIdx reads */
 	volatile int busy;
 	int slow; /* a thread of this block has been parked: account for each one */
 	int spin; /* atomics that change nothing left before a yield */

@@ -51,10 +51,14 @@ struct dim3 {
 /* Constant for the time of one kernel call, so that the compiler may keep them: the kernel
  * is never inlined into the loop that changes them. */
 extern "C" {
-extern const uint3 emu_threadIdx, emu_blockIdx;
+extern const struct emu_here {
+	uint3 idx;
+	unsigned lin;
+} emu_thread;
+extern const uint3 emu_blockIdx;
 extern const dim3 emu_blockDim, emu_gridDim;
 }
-#define threadIdx emu_threadIdx
+#define threadIdx emu_thread.idx
 #define blockIdx emu_blockIdx
 #define blockDim emu_blockDim
 #define gridDim emu_gridDim
@@ -106,8 +110,7 @@ EMU_INLINE unsigned __smid() { return emu_fact(EMU_FACT_SMID); }
 EMU_INLINE unsigned __nsmid() { return emu_fact(EMU_FACT_SM_COUNT); }
 EMU_INLINE unsigned __laneid()
 {
-	return (emu_threadIdx.x +
-	        emu_blockDim.x * (emu_threadIdx.y + emu_blockDim.y * emu_threadIdx.z)) & 31u;
+	return emu_thread.lin & 31u;
 }
 
 EMU_INLINE bool __isGlobal(const void *p)

@@ -86,7 +86,7 @@ check_slow(uintptr_t a, size_t n, int write, uintptr_t pc)
 	/* what the header's inline parts keep: the thread loop and the count of idle atomics */
 	if (a >= (uintptr_t)&emu_hot && a + n <= (uintptr_t)(&emu_hot + 1))
 		return;
-	if (a >= (uintptr_t)&emu_threadIdx && a + n <= (uintptr_t)(&emu_threadIdx + 1))
+	if (a >= (uintptr_t)&emu_thread && a + n <= (uintptr_t)(&emu_thread + 1))
 		return;
 	if (!write && a >= (uintptr_t)__executable_start && a + n <= (uintptr_t)_end)
 		return;

@@ -41,7 +41,8 @@ static struct {
 	unsigned bytes;
 	unsigned char old[64];
 	struct mark mark;
-	struct emu_u3 thread, block;
+	struct emu_slot thread;
+	struct emu_u3 block;
 } pending;
 
 #define PC ((unsigned)((uintptr_t)__builtin_return_address(0) - 1))
@@ -95,8 +96,7 @@ static struct mark
 mark_now(unsigned pc)
 {
 	const struct block *b = emu_g.current;
-	unsigned lin = emu_threadIdx.x +
-	               emu_blockDim.x * (emu_threadIdx.y + emu_blockDim.y * emu_threadIdx.z);
+	unsigned lin = emu_thread.lin;
 	return (struct mark){(unsigned)b->serial * EMU_MAX_THREADS + lin + 1, b->bar_epoch,
 	                     b->warps[lin / EMU_WARP].collectives, orders, pc};
 }
@@ -153,7 +153,7 @@ settle(void)
 		else if (conflict(&c->other_read, &pending.mark, a->shared))
 			hit = &c->other_read, did = "read";
 		if (hit) {
-			emu_threadIdx = pending.thread;
+			emu_thread = pending.thread;
 			emu_blockIdx = pending.block;
 			race_report(pending.at + i, hit, did, &pending.mark, "a write to");
 		}
@@ -187,7 +187,7 @@ hook_access(uintptr_t at, size_t size, int write, unsigned pc)
 			pending.at = at;
 			pending.bytes = n;
 			pending.mark = m;
-			pending.thread = emu_threadIdx;
+			pending.thread = emu_thread;
 			pending.block = emu_blockIdx;
 		}
 		for (unsigned i = 0; i < n && !write; i++) {

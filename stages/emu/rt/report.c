@@ -53,7 +53,7 @@ reply_send(uint32_t status, int line, const char *what)
 		notes = EMU_MAX_TEXT - n;
 	if (emu_g.index != UINT32_MAX) {
 		memcpy(r.block, &emu_blockIdx, sizeof r.block);
-		memcpy(r.thread, &emu_threadIdx, sizeof r.thread);
+		memcpy(r.thread, &emu_thread, sizeof r.thread);
 	}
 	r.line = line > 0 ? (uint32_t)line : 0;
 	r.text_bytes = (uint32_t)(n + notes);
@@ -83,7 +83,7 @@ describe(char *out, size_t room, int line, const char *file)
 	if (emu_g.index != UINT32_MAX)
 		n = snprintf(out, room, "kernel '%s', block (%u,%u,%u), thread (%u,%u,%u), ",
 		             emu_g.entry->name, emu_blockIdx.x, emu_blockIdx.y, emu_blockIdx.z,
-		             emu_threadIdx.x, emu_threadIdx.y, emu_threadIdx.z);
+		             emu_thread.x, emu_thread.y, emu_thread.z);
 	if (line)
 		n += snprintf(out + n, room - (size_t)n, "%s:%d: ", file ? file : "?", line);
 	else if (n)
@@ -223,7 +223,7 @@ report_stuck(uint32_t status)
 	}
 	if (first) {
 		emu_blockIdx = b->index;
-		emu_threadIdx = (struct emu_u3){first->slot->x, first->slot->y, first->slot->z};
+		emu_thread = *first->slot;
 	}
 	int line = first ? first->line : 0;
 	size_t n = describe(buf, sizeof buf, line, first ? first->file : NULL);

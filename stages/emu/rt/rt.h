@@ -126,7 +126,8 @@ struct launch_state {
 extern struct launch_state emu_g;
 extern struct fiber *emu_cur;
 extern struct fiber emu_main_fiber;
-extern struct emu_u3 emu_threadIdx, emu_blockIdx, emu_blockDim, emu_gridDim;
+extern struct emu_slot emu_thread;
+extern struct emu_u3 emu_blockIdx, emu_blockDim, emu_gridDim;
 extern struct buffer emu_buffers[EMU_MAX_BUFFERS];
 extern unsigned emu_n_buffers;
 extern struct buffer emu_arguments; /* of all launches */
@@ -182,11 +183,8 @@ sched_switch(struct fiber *f)
 		return;
 	emu_cur = f;
 	emu_g.switches++;
-	if (f->slot) {
-		emu_threadIdx.x = f->slot->x;
-		emu_threadIdx.y = f->slot->y;
-		emu_threadIdx.z = f->slot->z;
-	}
+	if (f->slot)
+		emu_thread = *f->slot;
 	emu_switch(&from->sp, f->sp);
 }
 

@@ -14,7 +14,8 @@ struct emu_hot emu_hot;
 struct launch_state emu_g;
 struct fiber emu_main_fiber;
 struct fiber *emu_cur = &emu_main_fiber;
-struct emu_u3 emu_threadIdx, emu_blockIdx, emu_blockDim, emu_gridDim;
+struct emu_slot emu_thread;
+struct emu_u3 emu_blockIdx, emu_blockDim, emu_gridDim;
 
 enum choice { RESUME, FRESH, END };
 
@@ -232,9 +233,7 @@ emu_take_slow(void)
 		return 0;
 	f->slot = emu_hot.next++;
 	f->block = b;
-	emu_threadIdx.x = f->slot->x;
-	emu_threadIdx.y = f->slot->y;
-	emu_threadIdx.z = f->slot->z;
+	emu_thread = *f->slot;
 	return 1;
 }
 
@@ -304,7 +303,7 @@ sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned resi
 	hook_sync_op(); /* a launch orders everything */
 	emu_blockDim = (struct emu_u3){l->block[0], l->block[1], l->block[2]};
 	emu_gridDim = (struct emu_u3){l->grid[0], l->grid[1], l->grid[2]};
-	emu_hot.tid = &emu_threadIdx;
+	emu_hot.thread = &emu_thread;
 	emu_hot.spin = EMU_SPIN_BUDGET;
 	emu_hot.busy = 1;
 	sched_go();

@@ -228,8 +228,7 @@ order_make(const struct emu_launch *l, const struct emu_command *c)
 	for (unsigned z = 0; z < l->block[2]; z++)
 		for (unsigned y = 0; y < l->block[1]; y++)
 			for (unsigned x = 0; x < l->block[0]; x++, n++)
-				o[n] = (struct emu_slot){(unsigned short)x, (unsigned short)y, (unsigned short)z,
-				                         (unsigned short)n};
+				o[n] = (struct emu_slot){x, y, z, n};
 	if (c->order == EMU_ORDER_FORWARD)
 		return;
 	uint64_t seed = c->order_seed;
