@@ -40,7 +40,7 @@ static const char HELP[] =
 	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize, emu-race; sim)\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
 	"\n"
-	"run settings: allow_duplicate 1 accepts a candidate that was tried before\n";
+	"run settings: allow_duplicate 1 accepts a candidate that was tried before, as redo does\n";
 
 enum { BUILDS = 3 };
 static const char *const BUILD[BUILDS] = {"emu-fast", "emu-sanitize", "emu-race"};
@@ -226,21 +226,34 @@ static int ends_with(const char *s, const char *tail)
 	return n >= k && !strcmp(s + n - k, tail);
 }
 
-/* One line of the index: trial spec device candidate verdict code. Cut in place. */
+/* One line of the index: trial spec device candidate verdict code proposed. Cut in place. */
 static int match_line(struct guard *g, char *line, const char *candidate, long upto)
 {
-	char *f[6], *rest = line, text[160];
-	for (int i = 0; i < 6; i++)
+	char *f[7], *rest = line, text[160];
+	for (int i = 0; i < 7; i++)
 		if (!(f[i] = strsep(&rest, "\t")))
 			return 0;
 	if (trial_number(f[0]) < 1 || trial_number(f[0]) > upto || strcmp(f[1], g->s->trial.spec) ||
-	    strcmp(f[2], g->s->trial.device) || strcmp(f[3], candidate) || !strcmp(f[4], "invalid"))
+	    strcmp(f[2], g->s->trial.device) || !strcmp(f[4], "invalid") ||
+	    (strcmp(f[3], candidate) && strcmp(f[6], candidate)))
 		return 0;
 	if (!same_spec(g, f[0]))
 		return 0;
 	int hangs = ends_with(f[5], ".timeout") || ends_with(f[5], ".deadlock");
-	snprintf(text, sizeof text, "trial %.15s was this candidate: %.15s, %.40s", f[0], f[4], f[5]);
+	snprintf(text, sizeof text, "trial %.15s was this candidate: %.15s, %.40s (make redo runs it again)", f[0],
+		 f[4], f[5]);
 	return reject(g, hangs ? "guard.hang" : "guard.duplicate", 0, text);
+}
+
+/* `redo` asks for the same again on purpose. */
+static int wants_again(const struct guard *g)
+{
+	const cJSON *origin = json_get(g->s->trial.json, "origin");
+	const char *kind = origin ? json_get_str(origin, "kind", "") : "";
+	/* redo of a trial that has no reply adopts that trial's files */
+	int redo = !strcmp(kind, "redo") ||
+		   (!strcmp(kind, "adopt") && trial_id_ok(json_get_str(origin, "from", "")));
+	return redo || run_int(&g->s->run, "allow_duplicate", 0);
 }
 
 static int check_duplicate(struct guard *g, struct err *e)
@@ -250,7 +263,7 @@ static int check_duplicate(struct guard *g, struct err *e)
 					       : json_get_str(g->s->run.json, "state_from", "");
 	long upto = *sees ? trial_number(sees) : 0;
 	struct buf index = BUF_INIT;
-	if (upto < 1 || run_int(&g->s->run, "allow_duplicate", 0) || !file_exists("trials/index.tsv"))
+	if (upto < 1 || wants_again(g) || !file_exists("trials/index.tsv"))
 		return 0;
 	hash_hex(buf_str(&g->kernel), g->kernel.len, kernel);
 	hash_hex(buf_str(&g->text), g->text.len, plan);
@@ -287,6 +300,20 @@ static int make_macros(struct guard *g, struct box_macro **out, char ***text, si
 	return 0;
 }
 
+/* Why the plain build failed: the box's code, or that the source lacks an entry of the plan. */
+static void reject_build(struct guard *g, const struct box_result *r)
+{
+	char text[160];
+	for (int i = 0; i < g->plan->nentries && !strcmp(r->code, "compile.error"); i++) {
+		if (source_names(buf_str(&g->kernel), g->kernel.len, g->plan->entry[i]))
+			continue;
+		snprintf(text, sizeof text, "the plan's entry '%.64s' is not in kernel.cu", g->plan->entry[i]);
+		reject(g, "guard.entry_missing", 0, text);
+		return;
+	}
+	reject(g, reason_find(r->code) ? r->code : "compile.error", 0, r->message);
+}
+
 /* One build into aK/artefact/. 0 with g->closed when the source does not pass. */
 static int build_one(struct guard *g, const struct box_request *base, int i, struct err *e)
 {
@@ -302,7 +329,7 @@ static int build_one(struct guard *g, const struct box_request *base, int i, str
 		verdict_output_sha(&g->s->v, file, r->sha256);
 		buf_addf(&g->log, "ok   %s %.12s%s\n", BUILD[i], r->sha256, r->cached ? " (cached)" : "");
 	} else if (i == 0) {
-		reject(g, reason_find(r->code) ? r->code : "compile.error", 0, r->message);
+		reject_build(g, r);
 	} else {
 		/* An instrumented build may fail where the plain one does not (size, time): the
 		 * tests then have less to go by, which is no fault of the source. */

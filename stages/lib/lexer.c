@@ -266,7 +266,7 @@ static void lex_punct(struct lexer *x, struct lex_token *t)
 		odd(x, LEX_ODD_BACKSLASH, x->at[x->pos]);
 	for (size_t i = 0; i < sizeof longer / sizeof longer[0]; i++) {
 		size_t n = strlen(longer[i].text);
-		if (x->n - x->pos < n || memcmp(x->s + x->pos, longer[i].text, n))
+		if (longer[i].text[0] != x->s[x->pos] || x->n - x->pos < n || memcmp(x->s + x->pos, longer[i].text, n))
 			continue;
 		/* "<::" is '<' and "::" unless ':' or '>' follows. */
 		if (!strcmp(longer[i].text, "<:") && peek(x, 2) == ':' && peek(x, 3) != ':' && peek(x, 3) != '>')

@@ -32,7 +32,7 @@ static const char *const OTHERS[] = {
 static int in_list(const char *const *list, size_t count, const char *name, size_t len)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strlen(list[i]) == len && !memcmp(list[i], name, len))
+		if (list[i][0] == name[0] && strlen(list[i]) == len && !memcmp(list[i], name, len))
 			return 1;
 	return 0;
 }
@@ -40,7 +40,7 @@ static int in_list(const char *const *list, size_t count, const char *name, size
 static int starts(const char *name, size_t len, const char *with)
 {
 	size_t n = strlen(with);
-	return len >= n && !memcmp(name, with, n);
+	return name[0] == with[0] && len >= n && !memcmp(name, with, n);
 }
 
 int lex_keyword(const char *name, size_t len)

@@ -4,7 +4,8 @@
  * promote.json is the commit point of a trial. From it follow, in this order and each exactly
  * once however often it is tried:
  *   trials/log.jsonl     one line per closed trial
- *   trials/index.tsv     trial, spec, device, candidate hash, verdict, code (tab-separated)
+ *   trials/index.tsv     trial, spec, device, candidate hash, verdict, code, hash of the candidate
+ *                        as proposed, before tune (tab-separated)
  *   trials/history.git   branch trial/NNNN with the sources; a merge on champion/SPEC/DEVICE
  *                        when kept (bare; never the user's own repository)
  *   champion/SPEC/DEVICE symlink to .v/DEVICE-NNNN: sources, evidence, README

@@ -49,14 +49,14 @@ static int is_name(const struct scan *s, size_t i)
 static int in_list(const struct lex_token *t, const char *const *list)
 {
 	for (; *list; list++)
-		if (lex_is(t, *list))
+		if (**list == t->text[0] && lex_is(t, *list))
 			return 1;
 	return 0;
 }
 
 static int starts(const struct lex_token *t, const char *with)
 {
-	return t->len >= strlen(with) && !memcmp(t->text, with, strlen(with));
+	return t->text[0] == with[0] && t->len >= strlen(with) && !memcmp(t->text, with, strlen(with));
 }
 
 /* Does `path` (n bytes) lie in the tree `dir`? */
@@ -301,4 +301,15 @@ int source_check(const char *text, size_t len, const struct source_rules *r, str
 	free(t);
 	lex_close(x);
 	return bad;
+}
+
+int source_names(const char *text, size_t len, const char *name)
+{
+	struct lexer *x = lex_open(text, len, 0);
+	struct lex_token t;
+	int found = 0;
+	while (!found && lex_next(x, &t))
+		found = t.kind == LEX_NAME && lex_is(&t, name);
+	lex_close(x);
+	return found;
 }

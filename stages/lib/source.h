@@ -32,4 +32,7 @@ int source_credential(const char *name, const char *text, size_t len, struct sou
 /* Lexical oddities, directives, headers, attributes, reserved names, host code, assembly. */
 int source_check(const char *text, size_t len, const struct source_rules *r, struct source_finding *f);
 
+/* 1 when `name` stands anywhere in the code. */
+int source_names(const char *text, size_t len, const char *name);
+
 #endif

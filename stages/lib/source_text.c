@@ -84,7 +84,7 @@ int source_credential(const char *name, const char *text, size_t len, struct sou
 		for (size_t k = 0; k < sizeof SECRETS / sizeof SECRETS[0]; k++) {
 			size_t n = strlen(SECRETS[k].prefix);
 			int mixed;
-			if (len - i < n || memcmp(text + i, SECRETS[k].prefix, n) ||
+			if (text[i] != SECRETS[k].prefix[0] || len - i < n || memcmp(text + i, SECRETS[k].prefix, n) ||
 			    run_length(text + i + n, len - i - n, &mixed) < SECRETS[k].least ||
 			    (SECRETS[k].mixed && !mixed))
 				continue;

@@ -1,0 +1,113 @@
+#!/bin/sh
+# What guard refuses, with the code and the words it gives, through `make try`; and what it accepts.
+. "$(dirname "$0")/../lib.sh"
+real_tree
+
+kernel=$root/specs/vector_add/baseline/kernel.cu
+plan=$root/specs/vector_add/baseline/plan.json
+id=0
+
+# try DEVICE: judge ./k.cu and ./p.json; leaves the trial's id in $id.
+try() {
+	make try SPEC=vector_add DEVICE="$1" KERNEL=k.cu PLAN=p.json >out.log 2>&1 || true
+	id=$(cat trials/*/trial.json | jq -r .trial | sort -n | tail -n 1)
+}
+
+# refused CODE TEXT: what guard's verdict says of the last trial.
+refused() {
+	jq -e --arg c "$1" --arg t "$2" '.verdict == "reject" and .reason.code == $c and
+		(.reason.message | contains($t))' "trials/$id/a0/guard.json" ||
+		{ jq -c .reason "trials/$id/a0/guard.json"; tail -n 5 out.log; return 1; }
+}
+
+# source CODE TEXT: the baseline with the text of stdin behind it, on sim.
+source() {
+	{ cat "$kernel"; cat; } >k.cu
+	cp "$plan" p.json
+	try sim
+	ok "$1: $2" refused "$1" "$2"
+}
+
+# plan CODE TEXT FILTER: the baseline with its plan through jq.
+plan() {
+	cp "$kernel" k.cu
+	jq "$3" "$plan" >p.json
+	try sim
+	ok "$1: $2" refused "$1" "$2"
+}
+
+source guard.include 'stdio.hx' <<'E'
+#include <stdio.hx>
+E
+source guard.directive '#line' <<'E'
+#line 1 "verdict.json"
+E
+source guard.reserved "declared anew" <<'E'
+__device__ void __syncthreads() {}
+E
+source guard.attribute "constructor" <<'E'
+__attribute__((constructor)) void f() {}
+E
+source guard.host_code "<<<" <<'E'
+void f() { g<<<1, 1>>>(); }
+E
+source guard.lexical "without an end" <<'E'
+/* open
+E
+printf '// caf\303\251\n' >tail.txt
+source guard.ascii "0xc3" <tail.txt
+printf '// %s\n' "nvapi""-0123456789abcdefghijABCDEF" >tail.txt
+source guard.credential "API key" <tail.txt
+
+plan guard.plan "unknown key 'host'" '. + {host: 1}'
+plan guard.plan "no input is named 'q'" '.launches[0].args[0] = {in: "q"}'
+plan guard.plan "unknown name 'Q'" '.launches[0].grid = ["Q"]'
+plan guard.limits "more threads than a block" '.launches[0].block = [1024, 2]'
+plan guard.limits "outside 1..2147483647" '.launches[0].grid = [0]'
+plan guard.limits "break one at workload" '.constraints = ["1 > 2"]'
+
+cp "$kernel" k.cu
+printf '{"schema":"touchstone/plan/1","schema":"touchstone/plan/1"}\n' >p.json
+try sim
+ok "guard.json: duplicate key" refused guard.json schema
+
+# the same again: known by its hash, and only in the trials that this one may see
+cp "$plan" p.json
+try sim
+ok "the baseline passes on sim" jq -e '.verdict == "pass" and .outputs["a0/artefact/sim"]' \
+	"trials/$id/a0/guard.json"
+first=$id
+try sim
+ok "the same candidate is known" refused guard.duplicate "trial $first"
+
+make redo TRIAL="$first" >out.log 2>&1 || true
+id=$(cat trials/*/trial.json | jq -r .trial | sort -n | tail -n 1)
+ok "redo is the same again on purpose" jq -e '.verdict == "pass"' "trials/$id/a0/guard.json"
+
+if [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ]; then
+	{ cat "$kernel"; echo '__device__ void f() { asm("nop;"); }'; } >k.cu
+	try emu
+	ok "guard.asm on emu" refused guard.asm "inline assembly"
+	{ cat "$kernel"; echo '__device__ int counter;'; echo '__global__ void g() { counter++; }'; } >k.cu
+	try emu
+	ok "guard.module_state" refused guard.module_state ""
+	{ cat "$kernel"; echo 'int broken'; } >k.cu
+	try emu
+	ok "compile.error" refused compile.error ""
+	ok "its log has no path of this machine" not grep -E '/(tmp|home|root|work|usr|dev)/' \
+		"trials/$id/a0/guard.log"
+	sed 's/vector_add *(/other(/' "$kernel" >k.cu
+	try emu
+	ok "guard.entry_missing" refused guard.entry_missing "vector_add"
+	cp "$kernel" k.cu
+	try emu
+	ok "the baseline passes on emu" jq -e '.verdict == "pass" and .outputs["a0/artefact/emu-fast"] and
+		.outputs["a0/artefact/emu-sanitize"] and (.isolation | length > 2)' \
+		"trials/$id/a0/guard.json"
+	touch "trials/$id/a0/candidate/notes"
+	rm "trials/$id/a0/guard.json"
+	"$bin/guard" "trials/$id/a0/guard.json" >out.log 2>&1 || true
+	ok "guard.scope" refused guard.scope "besides kernel.cu"
+fi
+ok "-h prints a page" has 'usage: guard' "$bin/guard" -h
+finish
