@@ -13,7 +13,6 @@
 #include "jsonw.h"
 #include "lexer.h"
 #include "reason.h"
-#include "sweep.h"
 #include "utf8.h"
 
 #include <math.h>
@@ -32,11 +31,49 @@ static void code_block(struct buf *out, const char *lang, const char *text, size
 	buf_adds(out, "```\n");
 }
 
+/* JSON for a reader who pays by the token: what fits on a line stays on it. */
+static void put_json(struct buf *out, const cJSON *j, int indent)
+{
+	struct jsonw w = {0};
+	const cJSON *c;
+
+	jw_item(&w, NULL, j);
+	if (w.out.len + 2 * (size_t)indent <= 100 || !(cJSON_IsArray(j) || cJSON_IsObject(j))) {
+		buf_add(out, buf_str(&w.out), w.out.len);
+		jw_free(&w);
+		return;
+	}
+	jw_free(&w);
+	buf_addc(out, cJSON_IsArray(j) ? '[' : '{');
+	cJSON_ArrayForEach(c, j) {
+		buf_addf(out, "%s\n%*s", c == j->child ? "" : ",", 2 * (indent + 1), "");
+		if (c->string)
+			buf_addf(out, "\"%s\": ", c->string);
+		put_json(out, c, indent + 1);
+	}
+	buf_addf(out, "\n%*s%c", 2 * indent, "", cJSON_IsArray(j) ? ']' : '}');
+}
+
+/* Source without comments, and without the empty lines that those leave behind. */
+static void put_source(struct buf *out, const char *text, size_t len)
+{
+	struct buf t = BUF_INIT;
+
+	/* Comments could talk to the reader of the next prompt; they go (threats.md J01, J02). */
+	lex_strip_comments(text, len, &t);
+	for (size_t i = 0; i < t.len && out->len < MAX_KERNEL; i++)
+		if (t.data[i] != '\n' || (out->len && out->data[out->len - 1] != '\n') ||
+		    (out->len > 1 && out->data[out->len - 2] != '\n'))
+			buf_addc(out, t.data[i]);
+	if (out->len == MAX_KERNEL)
+		buf_adds(out, "\n(cut here)\n");
+	buf_free(&t);
+}
+
 /* spec.json without what the proposer must not know: the held-out ranges. */
 int prompt_spec(struct stage *s, struct buf *out, struct err *e)
 {
-	struct jsonw w = {.pretty = 1};
-	struct buf t = BUF_INIT;
+	struct buf t = BUF_INIT, text = BUF_INIT;
 	cJSON *j = NULL, *wl;
 
 	if (stage_spec(s, NULL, "spec.json", 1 << 20, &t, e) ||
@@ -49,10 +86,10 @@ int prompt_spec(struct stage *s, struct buf *out, struct err *e)
 		cJSON_DeleteItemFromObjectCaseSensitive(wl, "held_out");
 		cJSON_DeleteItemFromObjectCaseSensitive(wl, "tiny");
 	}
-	jw_item(&w, NULL, j);
-	code_block(out, "json", buf_str(&w.out), w.out.len);
-	jw_free(&w);
+	put_json(&text, j, 0);
+	code_block(out, "json", text.data, text.len);
 	cJSON_Delete(j);
+	buf_free(&text);
 	buf_free(&t);
 	return 0;
 }
@@ -61,22 +98,23 @@ int prompt_champion(struct stage *s, const struct proposal *p, const char *salt,
 {
 	struct buf src = BUF_INIT, plan = BUF_INIT;
 	struct plan *parsed = NULL;
+	struct jsonw w = {0};
+	cJSON *j;
 
 	(void)s;
-	/* Comments could talk to the reader of the next prompt; they go (threats.md J01, J02). */
-	lex_strip_comments(buf_str(&p->parent.kernel), p->parent.kernel.len, &src);
-	if (src.len > MAX_KERNEL) {
-		src.len = MAX_KERNEL;
-		buf_adds(&src, "\n(cut here)\n");
-	}
+	put_source(&src, buf_str(&p->parent.kernel), p->parent.kernel.len);
 	if (plan_parse(buf_str(&p->parent.plan), p->parent.plan.len, "plan.json of the parent", &parsed, e)) {
 		buf_free(&src);
 		return -1;
 	}
-	sweep_plan_text(parsed, &plan);
+	plan_write(parsed, &w, NULL);
+	j = json_parse(buf_str(&w.out), w.out.len, &JSON_OURS, "plan.json of the parent", e);
+	put_json(&plan, j, 0);
+	cJSON_Delete(j);
+	jw_free(&w);
 	prompt_fence(out, "kernel.cu", buf_str(&src), src.len, salt);
 	buf_addc(out, '\n');
-	prompt_fence(out, "plan.json", plan.data, plan.len, salt);
+	prompt_fence(out, "plan.json", buf_str(&plan), plan.len, salt);
 	plan_free(parsed);
 	buf_free(&plan);
 	buf_free(&src);

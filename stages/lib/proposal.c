@@ -197,7 +197,6 @@ static void proposal_json(const struct stage *s, const struct proposal *p, const
 	jw_end(&w);
 	jw_end(&w);
 	buf_add(out, w.out.data, w.out.len);
-	buf_addc(out, '\n');
 	jw_free(&w);
 }
 

@@ -38,7 +38,6 @@ void sweep_plan_text(const struct plan *p, struct buf *out)
 
 	plan_write(p, &w, NULL);
 	buf_add(out, buf_str(&w.out), w.out.len);
-	buf_addc(out, '\n');
 	jw_free(&w);
 }
 
