@@ -115,7 +115,7 @@ static int check_scope(struct guard *g, struct err *e)
 
 static int check_bytes(struct guard *g)
 {
-	struct source_finding f;
+	struct source_finding f = {0};
 	size_t most = (size_t)g->spec->limits.source_bytes;
 	if (source_ascii("kernel.cu", buf_str(&g->kernel), g->kernel.len, most, &f) ||
 	    source_ascii("plan.json", buf_str(&g->text), g->text.len, PLAN_MAX_BYTES, &f) ||
@@ -191,7 +191,7 @@ static int check_sizes(struct guard *g)
 static int check_source(struct guard *g)
 {
 	const char *headers[SPEC_MAX_HEADERS + 1] = {NULL};
-	struct source_finding f;
+	struct source_finding f = {0};
 	for (int i = 0; i < g->spec->nheaders; i++)
 		headers[i] = g->spec->header[i];
 	struct source_rules rules = {.asm_ok = g->facts.class != DEVICE_EMU, .headers = headers};
