@@ -25,14 +25,14 @@ enum { EMU_PLAN_MAX = 96 };
 
 struct emu_plan {
 	const char *cxx; /* "g++" */
-	const char *cc; /* "gcc" */
+	const char *cc;	 /* "gcc" */
 	enum emu_mode mode;
-	const char *march; /* NULL: EMU_PLAN_MARCH; never "native" */
-	int fast_math; /* the plan's compile knob */
-	const char *include_dir; /* stages/emu/include */
-	const char *extra_include; /* declared header tree of the spec, or NULL */
+	const char *march;	    /* NULL: EMU_PLAN_MARCH; never "native" */
+	int fast_math;		    /* the plan's compile knob */
+	const char *include_dir;    /* stages/emu/include */
+	const char *extra_include;  /* declared header tree of the spec, or NULL */
 	const char *const *defines; /* "-DNAME=VALUE" of the tunables, NULL-terminated, or NULL */
-	const char *runtime_dir; /* where the mode's runtime objects lie */
+	const char *runtime_dir;    /* where the mode's runtime objects lie */
 	const char *source, *object, *image;
 };
 
@@ -45,14 +45,13 @@ struct emu_plan {
 
 static const char *const emu_mode_names[EMU_MODES] = {"fast", "sanitize", "race"};
 
-static const char *const emu_runtime_common[] = {"main", "script", "sched", "block", "shared",
-                                                 "warp", "stack", "switch", "report", "lines",
-                                                 "print", NULL};
+static const char *const emu_runtime_common[] = {"main",   "script", "sched", "block",
+						 "shared", "warp",   "stack", "switch",
+						 "report", "lines",  "print", NULL};
 static const char *const emu_runtime_mode[EMU_MODES][4] = {
-        {"nohooks", NULL}, {"check", "ubsan", NULL}, {"race", NULL}};
+    {"nohooks", NULL}, {"check", "ubsan", NULL}, {"race", NULL}};
 
-static inline int
-emu_plan_add(const char **argv, int n, const char *const *list)
+static inline int emu_plan_add(const char **argv, int n, const char *const *list)
 {
 	for (; *list; list++) {
 		if (n < 0 || n + 1 >= EMU_PLAN_MAX)
@@ -62,8 +61,7 @@ emu_plan_add(const char **argv, int n, const char *const *list)
 	return n;
 }
 
-static inline int
-emu_plan_end(const char **argv, int n)
+static inline int emu_plan_end(const char **argv, int n)
 {
 	if (n < 0)
 		return 0;
@@ -72,38 +70,78 @@ emu_plan_end(const char **argv, int n)
 }
 
 /* wrapper.cu.cc -> kernel.o */
-static inline int
-emu_plan_compile(const struct emu_plan *p, const char **argv)
+static inline int emu_plan_compile(const struct emu_plan *p, const char **argv)
 {
-	static const char *const common[] = {
-	        "-std=c++17", "-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-fno-pie",
-	        "-ftls-model=local-exec", "-fno-extern-tls-init", "-fno-threadsafe-statics",
-	        "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector",
-	        "-fno-asynchronous-unwind-tables", "-fno-strict-aliasing", "-fcf-protection=none",
-	        "-fno-lto", "-g1", "-gdwarf-4", "-gno-as-locview-support", "-fno-diagnostics-color",
-	        "-fmax-errors=20", "-w", NULL};
-	static const char *const common_arm[] = {
-	        "-std=c++17", "-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-fno-pie",
-	        "-ftls-model=local-exec", "-fno-extern-tls-init", "-fno-threadsafe-statics",
-	        "-fno-math-errno", "-fno-trapping-math", "-fno-stack-protector",
-	        "-fno-asynchronous-unwind-tables", "-fno-strict-aliasing", "-fsigned-char", "-fno-lto",
-	        "-g1", "-gdwarf-4", "-gno-as-locview-support", "-fno-diagnostics-color",
-	        "-fmax-errors=20", "-w", NULL};
-	/* GCC 12 at -O1 and above turns `c ? as_float(as_uint(s) & 0xffff0000u) : s` (a truncation to
-	 * bfloat16 under a condition) into s when the temporary is expanded in place. */
+	static const char *const common[] = {"-std=c++17",
+					     "-nostdinc",
+					     "-nostdinc++",
+					     "-fno-exceptions",
+					     "-fno-rtti",
+					     "-fno-pie",
+					     "-ftls-model=local-exec",
+					     "-fno-extern-tls-init",
+					     "-fno-threadsafe-statics",
+					     "-fno-math-errno",
+					     "-fno-trapping-math",
+					     "-fno-stack-protector",
+					     "-fno-asynchronous-unwind-tables",
+					     "-fno-strict-aliasing",
+					     "-fcf-protection=none",
+					     "-fno-lto",
+					     "-g1",
+					     "-gdwarf-4",
+					     "-gno-as-locview-support",
+					     "-fno-diagnostics-color",
+					     "-fmax-errors=20",
+					     "-w",
+					     NULL};
+	static const char *const common_arm[] = {"-std=c++17",
+						 "-nostdinc",
+						 "-nostdinc++",
+						 "-fno-exceptions",
+						 "-fno-rtti",
+						 "-fno-pie",
+						 "-ftls-model=local-exec",
+						 "-fno-extern-tls-init",
+						 "-fno-threadsafe-statics",
+						 "-fno-math-errno",
+						 "-fno-trapping-math",
+						 "-fno-stack-protector",
+						 "-fno-asynchronous-unwind-tables",
+						 "-fno-strict-aliasing",
+						 "-fsigned-char",
+						 "-fno-lto",
+						 "-g1",
+						 "-gdwarf-4",
+						 "-gno-as-locview-support",
+						 "-fno-diagnostics-color",
+						 "-fmax-errors=20",
+						 "-w",
+						 NULL};
+	/* GCC 12 at -O1 and above turns `c ? as_float(as_uint(s) & 0xffff0000u) : s` (a truncation
+	 * to bfloat16 under a condition) into s when the temporary is expanded in place. */
 	static const char *const fast[] = {"-O2", "-fno-tree-ter", NULL};
 	/* every access becomes a call to our own check.c, undefined behaviour one to ubsan.c */
-	static const char *const sanitize[] = {
-	        "-O1", "-fno-tree-ter", "-fsanitize=kernel-address,undefined", "-fno-sanitize=vptr,return",
-	        "--param=asan-instrumentation-with-call-threshold=0", "--param=asan-globals=0",
-	        "--param=asan-stack=1", "-fasan-shadow-offset=0x1000000000",
-	        "-fno-sanitize-address-use-after-scope", "-ftrivial-auto-var-init=pattern", NULL};
-	static const char *const race[] = {"-Og", "-fno-tree-ter", "-fsanitize=thread",
-	                                   "--param=tsan-distinguish-volatile=1",
-	                                   "--param=tsan-instrument-func-entry-exit=0", NULL};
+	static const char *const sanitize[] = {"-O1",
+					       "-fno-tree-ter",
+					       "-fsanitize=kernel-address,undefined",
+					       "-fno-sanitize=vptr,return",
+					       "--param=asan-instrumentation-with-call-threshold=0",
+					       "--param=asan-globals=0",
+					       "--param=asan-stack=1",
+					       "-fasan-shadow-offset=0x1000000000",
+					       "-fno-sanitize-address-use-after-scope",
+					       "-ftrivial-auto-var-init=pattern",
+					       NULL};
+	static const char *const race[] = {"-Og",
+					   "-fno-tree-ter",
+					   "-fsanitize=thread",
+					   "--param=tsan-distinguish-volatile=1",
+					   "--param=tsan-instrument-func-entry-exit=0",
+					   NULL};
 	static const char *const exact[] = {"-ffp-contract=off", NULL};
 	static const char *const loose[] = {"-ffp-contract=fast", "-fno-signed-zeros",
-	                                    "-freciprocal-math", "-fassociative-math", NULL};
+					    "-freciprocal-math", "-fassociative-math", NULL};
 	const char *first[] = {p->cxx, p->march ? p->march : EMU_PLAN_MARCH, NULL};
 	const char *last[] = {"-isystem", p->include_dir, "-c", "-o", p->object, p->source, NULL};
 	const char *extra[] = {"-isystem", p->extra_include, NULL};
@@ -116,9 +154,9 @@ emu_plan_compile(const struct emu_plan *p, const char **argv)
 	(void)common;
 #endif
 	n = emu_plan_add(argv, n,
-	                 p->mode == EMU_MODE_FAST       ? fast
-	                 : p->mode == EMU_MODE_SANITIZE ? sanitize
-	                                                : race);
+			 p->mode == EMU_MODE_FAST	? fast
+			 : p->mode == EMU_MODE_SANITIZE ? sanitize
+							: race);
 	n = emu_plan_add(argv, n, p->fast_math ? loose : exact);
 	if (p->defines)
 		n = emu_plan_add(argv, n, p->defines);
@@ -128,11 +166,18 @@ emu_plan_compile(const struct emu_plan *p, const char **argv)
 }
 
 /* kernel.o (patched) -> image. `paths` holds the names that argv points to. */
-static inline int
-emu_plan_link(const struct emu_plan *p, const char **argv, char paths[][512], size_t n_paths)
+static inline int emu_plan_link(const struct emu_plan *p, const char **argv, char paths[][512],
+				size_t n_paths)
 {
-	const char *first[] = {p->cc, "-static", "-no-pie", "-Wl,-z,noexecstack", "-Wl,-z,relro",
-	                       "-Wl,--build-id=none", "-o", p->image, NULL};
+	const char *first[] = {p->cc,
+			       "-static",
+			       "-no-pie",
+			       "-Wl,-z,noexecstack",
+			       "-Wl,-z,relro",
+			       "-Wl,--build-id=none",
+			       "-o",
+			       p->image,
+			       NULL};
 	int n = emu_plan_add(argv, 0, first);
 	size_t k = 0;
 	const char *one[2] = {NULL, NULL};
@@ -159,12 +204,20 @@ emu_plan_link(const struct emu_plan *p, const char **argv, char paths[][512], si
 }
 
 /* one source of the runtime -> object; `object` and `source` of the plan name them */
-static inline int
-emu_plan_runtime(const struct emu_plan *p, const char **argv)
+static inline int emu_plan_runtime(const struct emu_plan *p, const char **argv)
 {
-	static const char *const flags[] = {
-	        "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fno-pie", "-ftls-model=local-exec",
-	        "-fno-stack-protector", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-c", NULL};
+	static const char *const flags[] = {"-std=gnu11",
+					    "-D_GNU_SOURCE",
+					    "-O2",
+					    "-fno-pie",
+					    "-ftls-model=local-exec",
+					    "-fno-stack-protector",
+					    "-Wall",
+					    "-Wextra",
+					    "-Wshadow",
+					    "-Wconversion",
+					    "-c",
+					    NULL};
 	static const char *const check[] = {"-DEMU_CHECK", NULL};
 	const char *first[] = {p->cc, NULL};
 	const char *last[] = {"-o", p->object, p->source, NULL};
@@ -176,8 +229,8 @@ emu_plan_runtime(const struct emu_plan *p, const char **argv)
 
 /* Writes the translation unit: prefix, the candidate's text, entries, suffix. Entries are C++
  * names of __global__ functions, template arguments included. Returns 0, or -1. */
-static inline int
-emu_plan_wrapper(FILE *out, const char *text, size_t bytes, const char *const *entries, size_t n)
+static inline int emu_plan_wrapper(FILE *out, const char *text, size_t bytes,
+				   const char *const *entries, size_t n)
 {
 	fputs("#include \"emu_prefix.h\"\n#line 1 \"kernel.cu\"\n", out);
 	fwrite(text, 1, bytes, out);

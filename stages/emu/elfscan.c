@@ -31,40 +31,38 @@ static unsigned n_sections, names_index;
 static const char *const allowed_prefix[] = {"emu_", "__asan_", "__ubsan_", "__tsan_"};
 
 static const char *const allowed[] = {
-        "memcpy", "memset", "memmove", "memcmp", "strlen", "_GLOBAL_OFFSET_TABLE_",
-        /* libgcc helpers for operations without an instruction */
-        "__divti3", "__udivti3", "__modti3", "__umodti3", "__multi3", "__popcountdi2",
-        "__popcountsi2", "__clzdi2", "__ctzdi2", "__ffsdi2", "__powisf2", "__powidf2", "__mulsc3",
-        "__muldc3", "__divsc3", "__divdc3", "__floattisf", "__floattidf", "__floatuntisf",
-        "__floatuntidf", "__fixsfti", "__fixdfti", "__fixunssfti", "__fixunsdfti",
-        "__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__aarch64_cas4_relax"};
+    "memcpy", "memset", "memmove", "memcmp", "strlen", "_GLOBAL_OFFSET_TABLE_",
+    /* libgcc helpers for operations without an instruction */
+    "__divti3", "__udivti3", "__modti3", "__umodti3", "__multi3", "__popcountdi2", "__popcountsi2",
+    "__clzdi2", "__ctzdi2", "__ffsdi2", "__powisf2", "__powidf2", "__mulsc3", "__muldc3",
+    "__divsc3", "__divdc3", "__floattisf", "__floattidf", "__floatuntisf", "__floatuntidf",
+    "__fixsfti", "__fixdfti", "__fixunssfti", "__fixunsdfti", "__extendhfsf2", "__truncsfhf2",
+    "__truncdfhf2", "__aarch64_cas4_relax"};
 
 static const char *const libm[] = {
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign",
-        "cos", "cosh", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor",
-        "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "j0", "j1", "jn", "ldexp",
-        "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround",
-        "modf", "nan", "nearbyint", "nextafter", "pow", "remainder", "remquo", "rint", "round",
-        "scalbln", "scalbn", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
-        "y0", "y1", "yn"};
+    "acos",   "acosh",	  "asin",    "asinh",	"atan",	     "atan2",	  "atanh",  "cbrt",
+    "ceil",   "copysign", "cos",     "cosh",	"erf",	     "erfc",	  "exp",    "exp10",
+    "exp2",   "expm1",	  "fabs",    "fdim",	"floor",     "fma",	  "fmax",   "fmin",
+    "fmod",   "frexp",	  "hypot",   "ilogb",	"j0",	     "j1",	  "jn",	    "ldexp",
+    "lgamma", "llrint",	  "llround", "log",	"log10",     "log1p",	  "log2",   "logb",
+    "lrint",  "lround",	  "modf",    "nan",	"nearbyint", "nextafter", "pow",    "remainder",
+    "remquo", "rint",	  "round",   "scalbln", "scalbn",    "sin",	  "sincos", "sinh",
+    "sqrt",   "tan",	  "tanh",    "tgamma",	"trunc",     "y0",	  "y1",	    "yn"};
 
-static int
-bad(const char *what)
+static int bad(const char *what)
 {
 	fprintf(stderr, "elfscan: %s\n", what);
 	exit(3);
 }
 
-static const void *
-range(uint64_t at, uint64_t n)
+static const void *range(uint64_t at, uint64_t n)
 {
 	if (at > file_bytes || n > file_bytes - at)
 		bad("a table lies outside the file");
 	return file + at;
 }
 
-static const char *
-string_at(const Elf64_Shdr *table, uint64_t at)
+static const char *string_at(const Elf64_Shdr *table, uint64_t at)
 {
 	const char *base = range(table->sh_offset, table->sh_size);
 	if (at >= table->sh_size || !memchr(base + at, 0, table->sh_size - at))
@@ -72,20 +70,17 @@ string_at(const Elf64_Shdr *table, uint64_t at)
 	return base + at;
 }
 
-static const char *
-section_name(const Elf64_Shdr *s)
+static const char *section_name(const Elf64_Shdr *s)
 {
 	return string_at(&sections[names_index], s->sh_name);
 }
 
-static int
-starts(const char *s, const char *prefix)
+static int starts(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-static int
-is_allowed(const char *name)
+static int is_allowed(const char *name)
 {
 	char base[32];
 	size_t n = strlen(name);
@@ -106,11 +101,10 @@ is_allowed(const char *name)
 }
 
 /* what emu_suffix.h itself defines */
-static int
-is_ours(const char *name)
+static int is_ours(const char *name)
 {
 	static const char *const ours[] = {"emu_entries", "emu_n_entries", "emu_entry_names",
-	                                   "emu_dynamic_shared_start"};
+					   "emu_dynamic_shared_start"};
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		if (!strcmp(name, ours[i]))
 			return 1;
@@ -118,8 +112,7 @@ is_ours(const char *name)
 }
 
 /* The entries' names, separated by zero bytes; NULL: none. */
-static const char *
-entry_names(size_t *n)
+static const char *entry_names(size_t *n)
 {
 	for (unsigned i = 0; i < n_sections; i++) {
 		const Elf64_Shdr *s = &sections[i];
@@ -132,8 +125,7 @@ entry_names(size_t *n)
 	return NULL;
 }
 
-static int
-is_entry(const char *name)
+static int is_entry(const char *name)
 {
 	size_t n;
 	const char *p = entry_names(&n), *end = p + n;
@@ -143,8 +135,7 @@ is_entry(const char *name)
 	return 0;
 }
 
-static void
-json_string(const char *s)
+static void json_string(const char *s)
 {
 	putchar('"');
 	for (; *s; s++) {
@@ -161,29 +152,25 @@ json_string(const char *s)
 
 static int list_count;
 
-static void
-list_begin(const char *name)
+static void list_begin(const char *name)
 {
 	printf("\"%s\":[", name);
 	list_count = 0;
 }
 
-static void
-list_add(const char *s)
+static void list_add(const char *s)
 {
 	if (list_count++)
 		putchar(',');
 	json_string(s);
 }
 
-static void
-list_end(const char *tail)
+static void list_end(const char *tail)
 {
 	printf("]%s", tail);
 }
 
-static void
-load(const char *path)
+static void load(const char *path)
 {
 	FILE *f = fopen(path, "rb");
 	if (!f) {
@@ -218,14 +205,14 @@ load(const char *path)
 	sections = (Elf64_Shdr *)(void *)(file + h->e_shoff);
 }
 
-static const Elf64_Shdr *
-symbols(const Elf64_Sym **first, size_t *n)
+static const Elf64_Shdr *symbols(const Elf64_Sym **first, size_t *n)
 {
 	for (unsigned i = 0; i < n_sections; i++) {
 		const Elf64_Shdr *s = &sections[i];
 		if (s->sh_type != SHT_SYMTAB)
 			continue;
-		if (s->sh_link >= n_sections || s->sh_entsize != sizeof(Elf64_Sym) || s->sh_offset % 8)
+		if (s->sh_link >= n_sections || s->sh_entsize != sizeof(Elf64_Sym) ||
+		    s->sh_offset % 8)
 			bad("odd symbol table");
 		*first = range(s->sh_offset, s->sh_size);
 		*n = s->sh_size / sizeof(Elf64_Sym);
@@ -235,8 +222,7 @@ symbols(const Elf64_Sym **first, size_t *n)
 	return NULL;
 }
 
-static void
-patch(void)
+static void patch(void)
 {
 	const Elf64_Sym *first;
 	size_t n;
@@ -262,8 +248,7 @@ patch(void)
 	}
 }
 
-static void
-print_symbols(void)
+static void print_symbols(void)
 {
 	const Elf64_Sym *sym;
 	size_t n;
@@ -271,8 +256,8 @@ print_symbols(void)
 	list_begin("undefined");
 	for (size_t i = 1; i < n; i++) {
 		const char *name = string_at(strings, sym[i].st_name);
-		if (sym[i].st_shndx == SHN_UNDEF && *name && ELF64_ST_TYPE(sym[i].st_info) != STT_TLS &&
-		    !is_allowed(name))
+		if (sym[i].st_shndx == SHN_UNDEF && *name &&
+		    ELF64_ST_TYPE(sym[i].st_info) != STT_TLS && !is_allowed(name))
 			list_add(name);
 	}
 	list_end(",");
@@ -284,15 +269,16 @@ print_symbols(void)
 		if (at == SHN_UNDEF || at >= n_sections || type == STT_SECTION || type == STT_TLS)
 			continue;
 		const Elf64_Shdr *s = &sections[at];
-		if ((s->sh_flags & SHF_WRITE) && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_TLS) &&
-		    !starts(section_name(s), "emu_constant."))
+		if ((s->sh_flags & SHF_WRITE) && (s->sh_flags & SHF_ALLOC) &&
+		    !(s->sh_flags & SHF_TLS) && !starts(section_name(s), "emu_constant."))
 			list_add(string_at(strings, sym[i].st_name));
 	}
 	int named = list_count;
 	for (unsigned i = 0; i < n_sections && !named; i++) {
 		const Elf64_Shdr *s = &sections[i];
-		if ((s->sh_flags & SHF_WRITE) && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_TLS) &&
-		    s->sh_size && !starts(section_name(s), "emu_constant.") &&
+		if ((s->sh_flags & SHF_WRITE) && (s->sh_flags & SHF_ALLOC) &&
+		    !(s->sh_flags & SHF_TLS) && s->sh_size &&
+		    !starts(section_name(s), "emu_constant.") &&
 		    !starts(section_name(s), ".init_array"))
 			list_add(section_name(s));
 	}
@@ -312,8 +298,7 @@ print_symbols(void)
 	list_end(",");
 }
 
-static void
-print_sections(void)
+static void print_sections(void)
 {
 	uint64_t shared = 0, rodata = 0, text = 0;
 	size_t n;
@@ -325,7 +310,8 @@ print_sections(void)
 	list_end(",");
 	list_begin("init");
 	for (unsigned i = 0; i < n_sections; i++) {
-		static const char *const runs[] = {".init", ".fini", ".ctors", ".dtors", ".preinit"};
+		static const char *const runs[] = {".init", ".fini", ".ctors", ".dtors",
+						   ".preinit"};
 		uint32_t t = sections[i].sh_type;
 		int hit = t == SHT_INIT_ARRAY || t == SHT_FINI_ARRAY || t == SHT_PREINIT_ARRAY;
 		for (size_t k = 0; k < sizeof runs / sizeof *runs; k++)
@@ -360,15 +346,13 @@ print_sections(void)
 #ifdef __SANITIZE_ADDRESS__
 /* Memory is given back by exit, and in the box the leak check could not read /proc. */
 const char *__asan_default_options(void);
-const char *
-__asan_default_options(void)
+const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";
 }
 #endif
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	int rewrite = argc == 3 && !strcmp(argv[1], "--patch");
 	if (argc == 2 && !strcmp(argv[1], "-h")) {

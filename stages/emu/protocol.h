@@ -46,7 +46,7 @@ enum {
  * fault even without the sanitize build. Bases from 0x3000000000 up to 0x7000000000 are
  * never used by the runtime itself. */
 struct emu_buffer {
-	uint32_t fd; /* EMU_FD_RO or EMU_FD_RW */
+	uint32_t fd;	/* EMU_FD_RO or EMU_FD_RW */
 	uint32_t flags; /* EMU_BUFFER_* */
 	uint64_t offset;
 	uint64_t bytes;
@@ -65,7 +65,7 @@ enum { EMU_ARG_VALUE = 0, EMU_ARG_POINTER = 1 };
 
 struct emu_arg {
 	uint32_t kind;
-	uint32_t bytes; /* size of the parameter; 8 for a pointer */
+	uint32_t bytes;	 /* size of the parameter; 8 for a pointer */
 	uint32_t buffer; /* pointer: index of a buffer */
 	uint32_t reserved;
 	uint64_t offset; /* pointer: bytes from its base, up to and including its size */
@@ -78,7 +78,7 @@ struct emu_launch {
 	uint32_t entry; /* index in the generated EMU_ENTRY list */
 	uint32_t grid[3];
 	uint32_t block[3];
-	uint32_t cluster[3]; /* 1,1,1, or the launch is not emulable */
+	uint32_t cluster[3];   /* 1,1,1, or the launch is not emulable */
 	uint32_t shared_bytes; /* dynamic shared memory */
 	uint32_t flags;
 	uint32_t first_arg, n_args;
@@ -95,10 +95,10 @@ struct emu_script {
 	uint32_t flags; /* EMU_SCRIPT_* */
 	uint32_t n_buffers, n_zeros, n_launches, n_args;
 	uint32_t sm_count;
-	uint32_t residency; /* blocks resident at once, 1..EMU_MAX_RESIDENCY */
+	uint32_t residency;  /* blocks resident at once, 1..EMU_MAX_RESIDENCY */
 	uint32_t max_shared; /* static + dynamic bytes of one block, <= EMU_MAX_SHARED */
-	uint32_t stall_ms; /* CPU time without any thread or barrier finishing; 0: 5000 */
-	uint32_t limit_ms; /* wall time of one RUN; 0: none (the parent has its own) */
+	uint32_t stall_ms;   /* CPU time without any thread or barrier finishing; 0: 5000 */
+	uint32_t limit_ms;   /* wall time of one RUN; 0: none (the parent has its own) */
 	uint32_t reserved;
 };
 
@@ -124,7 +124,7 @@ enum {
 	EMU_NOT_EMULABLE = 6,
 	EMU_RACE = 7, /* race build only */
 	EMU_BAD_SCRIPT = 8,
-	EMU_TRAP = 9, /* __trap(), assert() */
+	EMU_TRAP = 9,	    /* __trap(), assert() */
 	EMU_TIME_LIMIT = 10 /* limit_ms passed */
 };
 
@@ -134,12 +134,12 @@ struct emu_reply {
 	uint32_t launch; /* index; UINT32_MAX where none */
 	uint32_t block[3];
 	uint32_t thread[3];
-	uint32_t line; /* in kernel.cu; 0 unknown */
-	uint32_t text_bytes; /* <= EMU_MAX_TEXT, follow the reply */
-	uint32_t log_bytes; /* <= EMU_MAX_LOG, follow the text */
-	uint32_t notes; /* findings that are not errors (integer overflow, wide shift) */
-	uint32_t log_dropped; /* 1: printf output was cut */
-	uint64_t switches; /* fiber switches of this RUN */
+	uint32_t line;		 /* in kernel.cu; 0 unknown */
+	uint32_t text_bytes;	 /* <= EMU_MAX_TEXT, follow the reply */
+	uint32_t log_bytes;	 /* <= EMU_MAX_LOG, follow the text */
+	uint32_t notes;		 /* findings that are not errors (integer overflow, wide shift) */
+	uint32_t log_dropped;	 /* 1: printf output was cut */
+	uint64_t switches;	 /* fiber switches of this RUN */
 	uint64_t block_switches; /* changes between resident blocks */
 };
 

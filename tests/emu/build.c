@@ -15,8 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int
-run(const char **argv, const char *to)
+static int run(const char **argv, const char *to)
 {
 	pid_t pid = fork();
 	if (pid < 0)
@@ -36,8 +35,7 @@ run(const char **argv, const char *to)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-static int
-mode_of(const char *name)
+static int mode_of(const char *name)
 {
 	for (int m = 0; m < EMU_MODES; m++)
 		if (!strcmp(name, emu_mode_names[m]))
@@ -46,15 +44,13 @@ mode_of(const char *name)
 	exit(2);
 }
 
-static const char *
-env_or(const char *name, const char *other)
+static const char *env_or(const char *name, const char *other)
 {
 	const char *v = getenv(name);
 	return v && *v ? v : other;
 }
 
-static int
-runtime(struct emu_plan p, const char *emu, const char *out)
+static int runtime(struct emu_plan p, const char *emu, const char *out)
 {
 	static const char *const ends[] = {"tls_begin", "tls_end", NULL};
 	const char *const *lists[] = {ends, emu_runtime_common, emu_runtime_mode[p.mode]};
@@ -72,8 +68,8 @@ runtime(struct emu_plan p, const char *emu, const char *out)
 	return 0;
 }
 
-static int
-image(struct emu_plan p, const char *cu, const char *prefix, const char *const *entries, size_t n)
+static int image(struct emu_plan p, const char *cu, const char *prefix, const char *const *entries,
+		 size_t n)
 {
 	static char text[1 << 20], paths[24][512];
 	char source[512], object[512], json[512];
@@ -102,23 +98,23 @@ image(struct emu_plan p, const char *cu, const char *prefix, const char *const *
 	return 0;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	static char include[512];
 	if (argc < 5)
 		return 2;
 	snprintf(include, sizeof include, "%s/include", argv[2]);
 	struct emu_plan p = {.cxx = env_or("CXX", "g++"),
-	                     .cc = env_or("CC", "gcc"),
-	                     .mode = (enum emu_mode)mode_of(argv[3]),
-	                     .march = getenv("EMU_MARCH"),
-	                     .fast_math = getenv("EMU_FAST_MATH") != NULL,
-	                     .include_dir = include};
+			     .cc = env_or("CC", "gcc"),
+			     .mode = (enum emu_mode)mode_of(argv[3]),
+			     .march = getenv("EMU_MARCH"),
+			     .fast_math = getenv("EMU_FAST_MATH") != NULL,
+			     .include_dir = include};
 	if (!strcmp(argv[1], "runtime") && argc == 5)
 		return runtime(p, argv[2], argv[4]);
 	p.runtime_dir = argv[4];
 	if (!strcmp(argv[1], "image") && argc >= 8)
-		return image(p, argv[5], argv[6], (const char *const *)(size_t)(argv + 7), (size_t)argc - 7);
+		return image(p, argv[5], argv[6], (const char *const *)(size_t)(argv + 7),
+			     (size_t)argc - 7);
 	return 2;
 }

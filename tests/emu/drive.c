@@ -43,8 +43,8 @@
 enum { MAX_LAUNCHES = 64, MAX_ARGS = 512, OUT = 65536, IN = 65536, WORK = 1 << 20, EDGE = 4096 };
 
 static const char *const status_names[] = {
-        "ok", "fault_segv", "fault_fpe", "sanitizer", "barrier_divergence", "deadlock",
-        "not_emulable", "race", "bad_script", "trap", "time_limit"};
+    "ok",	    "fault_segv", "fault_fpe",	"sanitizer", "barrier_divergence", "deadlock",
+    "not_emulable", "race",	  "bad_script", "trap",	     "time_limit"};
 
 static struct emu_launch launches[MAX_LAUNCHES];
 static struct emu_arg args[MAX_ARGS];
@@ -57,15 +57,13 @@ static int fd_ro, fd_rw, fd_script;
 static uint32_t *out;
 static const char *mode = "fast";
 
-static void
-die(const char *what)
+static void die(const char *what)
 {
 	fprintf(stderr, "drive: %s\n", what);
 	exit(1);
 }
 
-static unsigned
-entry_index(const char *name)
+static unsigned entry_index(const char *name)
 {
 	for (unsigned i = 0; i < n_entries; i++)
 		if (!strcmp(entries[i], name))
@@ -74,8 +72,7 @@ entry_index(const char *name)
 	return n_entries++;
 }
 
-static void
-parse_dims(const char *s, uint32_t d[3])
+static void parse_dims(const char *s, uint32_t d[3])
 {
 	char *end = (char *)(size_t)s;
 	for (int i = 0; i < 3; i++) {
@@ -86,8 +83,7 @@ parse_dims(const char *s, uint32_t d[3])
 	}
 }
 
-static void
-parse_arg(const char *s)
+static void parse_arg(const char *s)
 {
 	struct emu_arg *a = &args[n_args++];
 	double f = 0;
@@ -128,8 +124,7 @@ parse_arg(const char *s)
 	}
 }
 
-static void
-parse_launch(char *s)
+static void parse_launch(char *s)
 {
 	struct emu_launch *l = &launches[n_launches++];
 	memset(l, 0, sizeof *l);
@@ -162,8 +157,7 @@ parse_launch(char *s)
 	l->n_args = n_args - l->first_arg;
 }
 
-static void
-parse_expect(char *s)
+static void parse_expect(char *s)
 {
 	s[strcspn(s, "\n")] = 0;
 	size_t n = strcspn(s, " ");
@@ -171,8 +165,7 @@ parse_expect(char *s)
 	snprintf(expect_text, sizeof expect_text, "%s", s[n] ? s + n + 1 : "");
 }
 
-static void
-parse(const char *path)
+static void parse(const char *path)
 {
 	char line[2048], key[64];
 	FILE *f = fopen(path, "r");
@@ -193,7 +186,8 @@ parse(const char *path)
 		else if (!strncmp(line, "// expect: ", 11) || !strncmp(line, key, strlen(key)))
 			parse_expect(strchr(line, ':') + 2);
 		else if (!strncmp(line, "// log: ", 8))
-			snprintf(expect_log, sizeof expect_log, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
+			snprintf(expect_log, sizeof expect_log, "%.*s",
+				 (int)strcspn(line + 8, "\n"), line + 8);
 		else if (!strncmp(line, "// poison-shows", 15))
 			poison_shows = 1;
 		else if (!strncmp(line, "// orders: forward", 18))
@@ -202,8 +196,7 @@ parse(const char *path)
 	fclose(f);
 }
 
-static int
-memory(const char *name, size_t bytes)
+static int memory(const char *name, size_t bytes)
 {
 	int fd = memfd_create(name, 0);
 	if (fd < 0 || ftruncate(fd, (off_t)bytes))
@@ -211,14 +204,13 @@ memory(const char *name, size_t bytes)
 	return fd;
 }
 
-static void
-make_files(void)
+static void make_files(void)
 {
 	static struct emu_buffer b[4] = {
-	        {EMU_FD_RW, 0, 0, OUT, 0x3000000000},
-	        {EMU_FD_RO, 0, 0, IN, 0x3100000000},
-	        {EMU_FD_RW, 0, OUT, WORK, 0x3200000000},
-	        {EMU_FD_RO, 0, IN + 4096 - 1000, 1000, 0x3300000000 + 4096 - 1000}};
+	    {EMU_FD_RW, 0, 0, OUT, 0x3000000000},
+	    {EMU_FD_RO, 0, 0, IN, 0x3100000000},
+	    {EMU_FD_RW, 0, OUT, WORK, 0x3200000000},
+	    {EMU_FD_RO, 0, IN + 4096 - 1000, 1000, 0x3300000000 + 4096 - 1000}};
 	struct emu_zero z = {2, 0, 0, WORK};
 	int ro = memory("ro", IN + EDGE);
 	fd_rw = memory("rw", OUT + WORK);
@@ -232,19 +224,19 @@ make_files(void)
 	fd_ro = open(path, O_RDONLY);
 	out = mmap(NULL, OUT + WORK, PROT_READ | PROT_WRITE, MAP_SHARED, fd_rw, 0);
 	struct emu_script s = {.magic = EMU_MAGIC,
-	                       .version = EMU_VERSION,
-	                       .flags = flags,
-	                       .n_buffers = 4,
-	                       .n_zeros = 1,
-	                       .n_launches = n_launches,
-	                       .n_args = n_args,
-	                       .sm_count = 4,
-	                       .residency = residency,
-	                       .max_shared = 227 * 1024,
-	                       .stall_ms = stall_ms,
-	                       .limit_ms = limit_ms};
+			       .version = EMU_VERSION,
+			       .flags = flags,
+			       .n_buffers = 4,
+			       .n_zeros = 1,
+			       .n_launches = n_launches,
+			       .n_args = n_args,
+			       .sm_count = 4,
+			       .residency = residency,
+			       .max_shared = 227 * 1024,
+			       .stall_ms = stall_ms,
+			       .limit_ms = limit_ms};
 	s.bytes = (uint32_t)(sizeof s + sizeof b + sizeof z + n_launches * sizeof *launches +
-	                     n_args * sizeof *args);
+			     n_args * sizeof *args);
 	if (write(fd_script, &s, sizeof s) < 0 || write(fd_script, b, sizeof b) < 0 ||
 	    write(fd_script, &z, sizeof z) < 0 ||
 	    write(fd_script, launches, n_launches * sizeof *launches) < 0 ||
@@ -253,8 +245,7 @@ make_files(void)
 }
 
 /* Only what syscalls.h lists, and execve; anything else kills. */
-static void
-confine(void)
+static void confine(void)
 {
 	static const unsigned allowed[] = {
 #define EMU_CALL(name) SYS_##name,
@@ -264,18 +255,20 @@ confine(void)
 #define EMU_CALL_X86(name)
 #endif
 #include "../../stages/emu/syscalls.h"
-	        SYS_execve};
+	    SYS_execve};
 	enum { N = sizeof allowed / sizeof *allowed };
 	struct sock_filter f[2 * N + 2];
 	unsigned n = 0;
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, nr));
 	for (unsigned i = 0; i < N; i++) {
 		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	struct sock_fprog p = {(unsigned short)n, f};
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p))
 		_exit(126);
 }
 
@@ -284,8 +277,7 @@ struct child {
 	int to, from;
 };
 
-static struct child
-start(const char *image)
+static struct child start(const char *image)
 {
 	int down[2], up[2];
 	if (pipe(down) || pipe(up))
@@ -314,8 +306,7 @@ start(const char *image)
 
 static char text[EMU_MAX_TEXT + 1], print[EMU_MAX_LOG + 1];
 
-static int
-read_all(int fd, void *p, size_t n)
+static int read_all(int fd, void *p, size_t n)
 {
 	while (n) {
 		struct pollfd wait = {fd, POLLIN, 0};
@@ -330,8 +321,8 @@ read_all(int fd, void *p, size_t n)
 	return 1;
 }
 
-static struct emu_reply
-command(struct child *c, uint32_t kind, uint32_t order, uint64_t seed, uint64_t poison)
+static struct emu_reply command(struct child *c, uint32_t kind, uint32_t order, uint64_t seed,
+				uint64_t poison)
 {
 	struct emu_command m = {EMU_MAGIC, kind, order, 0, seed, poison};
 	struct emu_reply r;
@@ -349,18 +340,18 @@ command(struct child *c, uint32_t kind, uint32_t order, uint64_t seed, uint64_t 
 	return r;
 }
 
-static void
-check(const struct emu_reply *r, uint32_t order)
+static void check(const struct emu_reply *r, uint32_t order)
 {
 	const char *name = r->status < 11 ? status_names[r->status] : "?";
 	if (strcmp(name, expect_status) || !strstr(text, expect_text)) {
 		fprintf(stderr, "drive: order %u: got %s, wanted %s '%s'; report: %s", order, name,
-		        expect_status, expect_text, *text ? text : "none\n");
+			expect_status, expect_text, *text ? text : "none\n");
 		exit(1);
 	}
 	if (r->status == EMU_OK && (out[0] || (!out[1] && !poison_shows))) {
-		fprintf(stderr, "drive: order %u: %u errors in %u checks, first: %u %u %u %u; log: %s\n",
-		        order, out[0], out[1], out[2], out[3], out[4], out[5], print);
+		fprintf(stderr,
+			"drive: order %u: %u errors in %u checks, first: %u %u %u %u; log: %s\n",
+			order, out[0], out[1], out[2], out[3], out[4], out[5], print);
 		exit(1);
 	}
 	if (*expect_log && !strstr(print, expect_log)) {
@@ -369,23 +360,20 @@ check(const struct emu_reply *r, uint32_t order)
 	}
 }
 
-static double
-now(void)
+static double now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int
-by_value(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
 }
 
-static int
-measure(const char *image)
+static int measure(const char *image)
 {
 	double t[15];
 	struct child c = start(image);
@@ -409,8 +397,7 @@ measure(const char *image)
 
 /* A damaged script is answered with ok or bad_script, or the image says what else is wrong;
  * it never dies of it. */
-static int
-damage(const char *image)
+static int damage(const char *image)
 {
 	struct stat st;
 	fstat(fd_script, &st);
@@ -424,7 +411,8 @@ damage(const char *image)
 		for (int k = 0; k <= i % 3; k++) {
 			seed = seed * 1664525u + 1013904223u;
 			/* mostly in the header, where every byte counts */
-			size_t at = seed >> 8 & 1 ? (seed >> 9) % sizeof(struct emu_script) : (seed >> 9) % n;
+			size_t at = seed >> 8 & 1 ? (seed >> 9) % sizeof(struct emu_script)
+						  : (seed >> 9) % n;
 			script[at] = i & 4 ? 0xff : (uint8_t)(script[at] + (seed >> 24) + 1);
 		}
 		struct child c = start(image);
@@ -441,8 +429,7 @@ damage(const char *image)
 	return 0;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "-e")) {
 		parse(argv[2]);

@@ -68,25 +68,25 @@ EMU_INLINE unsigned short emu_h_round(float f, int mode)
 		return (unsigned short)(sign | 0x7c00u);
 	if (a >= 0x47800000u) /* 65536 and more */
 		return (unsigned short)(sign | (mode == 1 ? 0x7bffu : 0x7c00u));
-	unsigned r, rest, half;
+	unsigned r, rest, middle;
 	if (a < 0x38800000u) { /* subnormal: units of 2^-24 */
 		unsigned e = a >> 23, m = (a & 0x7fffffu) | (e ? 0x800000u : 0u);
 		unsigned shift = 126u - (e ? e : 1u);
 		if (shift > 25u) { /* below half a unit */
 			r = 0;
 			rest = a ? 1u : 0u;
-			half = 2u;
+			middle = 2u;
 		} else {
 			r = m >> shift;
 			rest = m & ((1u << shift) - 1u);
-			half = 1u << (shift - 1u);
+			middle = 1u << (shift - 1u);
 		}
 	} else {
 		r = (a - 0x38000000u) >> 13;
 		rest = a & 0x1fffu;
-		half = 0x1000u;
+		middle = 0x1000u;
 	}
-	if (mode == 0 ? rest > half || (rest == half && (r & 1u)) : mode == 4 && rest)
+	if (mode == 0 ? rest > middle || (rest == middle && (r & 1u)) : mode == 4 && rest)
 		r++;
 	return (unsigned short)(sign | r);
 }

@@ -15,7 +15,8 @@
 /* a section of its own for each variable: const and other ones may not share one */
 #define __constant__ __attribute__((section("emu_constant." EMU_STRING(__COUNTER__))))
 #define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
+/* without `inline`: candidates add their own, and twice is an error here */
+#define __forceinline__ __attribute__((always_inline))
 #define __inline_hint__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -130,10 +131,15 @@ EMU_INLINE size_t __cvta_generic_to_shared(const void *p)
 }
 EMU_INLINE size_t __cvta_generic_to_global(const void *p) { return (size_t)p; }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define EMU_CHECKED(name) __asm__("emu_" #name)
+#else
+#define EMU_CHECKED(name)
+#endif
 extern "C" {
-void *memcpy(void *, const void *, size_t) noexcept;
-void *memmove(void *, const void *, size_t) noexcept;
-void *memset(void *, int, size_t) noexcept;
+void *memcpy(void *, const void *, size_t) noexcept EMU_CHECKED(memcpy);
+void *memmove(void *, const void *, size_t) noexcept EMU_CHECKED(memmove);
+void *memset(void *, int, size_t) noexcept EMU_CHECKED(memset);
 int memcmp(const void *, const void *, size_t) noexcept;
 }
 

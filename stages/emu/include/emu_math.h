@@ -67,7 +67,6 @@ EMU_INLINE long lrint(float x) { return lrintf(x); }
 
 EMU_INLINE double pow(double x, int n) { return pow(x, (double)n); }
 EMU_INLINE float pow(float x, int n) { return powf(x, (float)n); }
-EMU_INLINE double powi(double x, int n) { return pow(x, (double)n); }
 EMU_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 EMU_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
 EMU_INLINE float rsqrt(float x) { return rsqrtf(x); }

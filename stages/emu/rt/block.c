@@ -5,8 +5,7 @@
 #include "rt.h"
 #include <string.h>
 
-static uint64_t
-mix(uint64_t x)
+static uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15u;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -16,8 +15,7 @@ mix(uint64_t x)
 
 /* Start order to block index. Blocks may wait for lower ones beyond the residency, so the
  * other orders permute only within a window of blocks that are resident together. */
-static uint64_t
-block_place(uint64_t serial)
+static uint64_t block_place(uint64_t serial)
 {
 	uint64_t window = emu_g.residency, base = serial / window * window;
 	uint64_t n = emu_g.blocks - base < window ? emu_g.blocks - base : window;
@@ -41,8 +39,7 @@ block_place(uint64_t serial)
 	return serial;
 }
 
-void
-block_start(struct block *b, uint64_t serial)
+void block_start(struct block *b, uint64_t serial)
 {
 	char *image = b->image;
 	memset(b, 0, offsetof(struct block, warps));
@@ -63,8 +60,7 @@ block_start(struct block *b, uint64_t serial)
 	}
 }
 
-void
-block_release_barrier(struct block *b)
+void block_release_barrier(struct block *b)
 {
 	b->bar_result = b->bar_acc; /* stays until all have read it: the next needs them all */
 	list_move(&b->ready, &b->bar);
@@ -72,8 +68,7 @@ block_release_barrier(struct block *b)
 	emu_g.progress++;
 }
 
-int
-emu_barrier(int kind, int predicate, int line, const char *file)
+int emu_barrier(int kind, int predicate, int line, const char *file)
 {
 	emu_hot.busy = 1;
 	sched_become_slow();
@@ -115,8 +110,7 @@ emu_barrier(int kind, int predicate, int line, const char *file)
 }
 
 /* All blocks have started or finished, and every live thread waits: let them go. */
-void
-grid_check(void)
+void grid_check(void)
 {
 	if (!emu_g.grid_ready || emu_g.started < emu_g.blocks)
 		return;
@@ -133,17 +127,16 @@ grid_check(void)
 	emu_g.progress++;
 }
 
-void
-emu_grid_sync(int line, const char *file)
+void emu_grid_sync(int line, const char *file)
 {
 	emu_hot.busy = 1;
 	if (!(emu_g.launch->flags & EMU_LAUNCH_COOPERATIVE))
 		report_fail(EMU_NOT_EMULABLE, 0, line, file,
-		            "grid.sync() in a launch that is not cooperative");
+			    "grid.sync() in a launch that is not cooperative");
 	if (emu_g.blocks > emu_g.residency)
 		report_fail(EMU_NOT_EMULABLE, 0, line, file,
-		            "grid.sync() needs all %llu blocks resident, the residency is %u",
-		            (unsigned long long)emu_g.blocks, emu_g.residency);
+			    "grid.sync() needs all %llu blocks resident, the residency is %u",
+			    (unsigned long long)emu_g.blocks, emu_g.residency);
 	sched_become_slow();
 	struct block *b = emu_g.current;
 	emu_cur->state = FIBER_GRID;
@@ -159,8 +152,7 @@ emu_grid_sync(int line, const char *file)
 }
 
 /* A thread has returned: whoever waited only for it may go on. */
-void
-block_exit_thread(struct block *b, unsigned lin)
+void block_exit_thread(struct block *b, unsigned lin)
 {
 	struct warp *w = &b->warps[lin / EMU_WARP];
 	w->exited |= 1u << (lin % EMU_WARP);

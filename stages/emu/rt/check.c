@@ -18,35 +18,30 @@ extern const char __executable_start[], _end[];
 
 static struct buffer last_buffer;
 
-void
-hook_init(void)
+void hook_init(void)
 {
 	last_buffer = (struct buffer){0};
 }
 
-static signed char *
-shadow_of(uintptr_t a)
+static signed char *shadow_of(uintptr_t a)
 {
 	return (signed char *)((a >> 3) + EMU_SHADOW_OFFSET);
 }
 
-void
-hook_fiber_stack(char *low, char *high)
+void hook_fiber_stack(char *low, char *high)
 {
 	void *at = shadow_of((uintptr_t)low);
 	void *got = mmap(at, (size_t)(high - low) >> 3, PROT_READ | PROT_WRITE,
-	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got != at)
 		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for the stack shadow");
 }
 
-void
-hook_sync_op(void)
+void hook_sync_op(void)
 {
 }
 
-static int
-stack_good(uintptr_t a, size_t n)
+static int stack_good(uintptr_t a, size_t n)
 {
 	for (uintptr_t g = a >> 3; g <= (a + n - 1) >> 3; g++) {
 		signed char s = *shadow_of(g << 3);
@@ -59,24 +54,23 @@ stack_good(uintptr_t a, size_t n)
 	return 1;
 }
 
-static void
-bad_access(uintptr_t a, size_t n, int write, uintptr_t pc, const char *why)
+static void bad_access(uintptr_t a, size_t n, int write, uintptr_t pc, const char *why)
 {
 	char where[160];
 	emu_hot.busy = 1;
-	report_fail(EMU_SANITIZER, pc, 0, NULL, "%s of %zu bytes at %s%s", write ? "write" : "read", n,
-	            report_place(a, where, sizeof where), why);
+	report_fail(EMU_SANITIZER, pc, 0, NULL, "%s of %zu bytes at %s%s", write ? "write" : "read",
+		    n, report_place(a, where, sizeof where), why);
 }
 
-static void
-check_slow(uintptr_t a, size_t n, int write, uintptr_t pc)
+static void check_slow(uintptr_t a, size_t n, int write, uintptr_t pc)
 {
 	struct fiber *f = emu_cur;
 	if (a >= (uintptr_t)f->stack_low && a + n <= (uintptr_t)f->stack_high) {
 		if (!stack_good(a, n)) {
 			emu_hot.busy = 1;
-			report_fail(EMU_SANITIZER, pc, 0, NULL, "%s of %zu bytes outside a local variable",
-			            write ? "write" : "read", n);
+			report_fail(EMU_SANITIZER, pc, 0, NULL,
+				    "%s of %zu bytes outside a local variable",
+				    write ? "write" : "read", n);
 		}
 		return;
 	}
@@ -104,8 +98,8 @@ check_slow(uintptr_t a, size_t n, int write, uintptr_t pc)
 	bad_access(a, n, write, pc, "");
 }
 
-static inline __attribute__((always_inline)) void
-check(uintptr_t a, size_t n, int write, uintptr_t pc)
+static inline __attribute__((always_inline)) void check(uintptr_t a, size_t n, int write,
+							uintptr_t pc)
 {
 	if (emu_g.index == UINT32_MAX || !n)
 		return;
@@ -116,11 +110,17 @@ check(uintptr_t a, size_t n, int write, uintptr_t pc)
 }
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
-#define ACCESS(n) \
-	void __asan_load##n##_noabort(uintptr_t a); \
-	void __asan_store##n##_noabort(uintptr_t a); \
-	void __asan_load##n##_noabort(uintptr_t a) { check(a, n, 0, PC); } \
-	void __asan_store##n##_noabort(uintptr_t a) { check(a, n, 1, PC); }
+#define ACCESS(n)                                                                                  \
+	void __asan_load##n##_noabort(uintptr_t a);                                                \
+	void __asan_store##n##_noabort(uintptr_t a);                                               \
+	void __asan_load##n##_noabort(uintptr_t a)                                                 \
+	{                                                                                          \
+		check(a, n, 0, PC);                                                                \
+	}                                                                                          \
+	void __asan_store##n##_noabort(uintptr_t a)                                                \
+	{                                                                                          \
+		check(a, n, 1, PC);                                                                \
+	}
 ACCESS(1)
 ACCESS(2)
 ACCESS(4)
@@ -129,13 +129,11 @@ ACCESS(16)
 void __asan_loadN_noabort(uintptr_t a, size_t n);
 void __asan_storeN_noabort(uintptr_t a, size_t n);
 void __asan_handle_no_return(void);
-void
-__asan_loadN_noabort(uintptr_t a, size_t n)
+void __asan_loadN_noabort(uintptr_t a, size_t n)
 {
 	check(a, n, 0, PC);
 }
-void
-__asan_storeN_noabort(uintptr_t a, size_t n)
+void __asan_storeN_noabort(uintptr_t a, size_t n)
 {
 	check(a, n, 1, PC);
 }
@@ -155,8 +153,7 @@ ALIAS(__asan_store16, __asan_store16_noabort);
 ALIAS(__asan_storeN, __asan_storeN_noabort);
 
 /* the frames of the running thread are left for good */
-void
-__asan_handle_no_return(void)
+void __asan_handle_no_return(void)
 {
 	struct fiber *f = emu_cur;
 	if (!f->stack_low)
@@ -165,10 +162,29 @@ __asan_handle_no_return(void)
 	memset(shadow_of(low), 0, (high - low) >> 3);
 }
 
-void
-hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc)
+void hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc)
 {
 	check((uintptr_t)from, bytes, 0, pc);
 	check((uintptr_t)to, bytes, 1, pc);
 	memcpy(to, from, bytes);
+}
+
+/* what the candidate's memcpy, memmove and memset are in this build */
+void *emu_memcpy(void *to, const void *from, size_t n);
+void *emu_memmove(void *to, const void *from, size_t n);
+void *emu_memset(void *to, int c, size_t n);
+void *emu_memcpy(void *to, const void *from, size_t n)
+{
+	check((uintptr_t)from, n, 0, PC);
+	check((uintptr_t)to, n, 1, PC);
+	return memmove(to, from, n);
+}
+void *emu_memmove(void *to, const void *from, size_t n)
+{
+	return emu_memcpy(to, from, n);
+}
+void *emu_memset(void *to, int c, size_t n)
+{
+	check((uintptr_t)to, n, 1, PC);
+	return memset(to, c, n);
 }

@@ -16,8 +16,7 @@ struct reader {
 	const unsigned char *p, *end;
 };
 
-static uint64_t
-take(struct reader *r, unsigned n)
+static uint64_t take(struct reader *r, unsigned n)
 {
 	uint64_t v = 0;
 	if ((size_t)(r->end - r->p) < n) {
@@ -30,8 +29,7 @@ take(struct reader *r, unsigned n)
 	return v;
 }
 
-static uint64_t
-leb(struct reader *r, int is_signed)
+static uint64_t leb(struct reader *r, int is_signed)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -49,8 +47,7 @@ leb(struct reader *r, int is_signed)
 	return v;
 }
 
-static const char *
-text(struct reader *r)
+static const char *text(struct reader *r)
 {
 	const char *s = (const char *)r->p;
 	while (r->p < r->end && *r->p)
@@ -62,16 +59,14 @@ text(struct reader *r)
 
 enum { MAX_FILES = 64 };
 
-static int
-is_header(const char *name)
+static int is_header(const char *name)
 {
 	size_t n = strlen(name);
 	return n > 2 && !strcmp(name + n - 2, ".h");
 }
 
 /* One compilation unit. Returns the line, or 0. */
-static int
-unit_find(struct reader u, uintptr_t pc, const char **file)
+static int unit_find(struct reader u, uintptr_t pc, const char **file)
 {
 	const char *files[MAX_FILES] = {0};
 	unsigned n_files = 1;
@@ -126,7 +121,8 @@ unit_find(struct reader u, uintptr_t pc, const char **file)
 				row = end = 1;
 			else if (sub == 2)
 				address = take(&x, 8);
-			program.p = size > (size_t)(program.end - program.p) ? program.end : program.p + size;
+			program.p = size > (size_t)(program.end - program.p) ? program.end
+									     : program.p + size;
 		} else if (op == 1) {
 			row = 1;
 		} else if (op == 2) {
@@ -168,8 +164,7 @@ unit_find(struct reader u, uintptr_t pc, const char **file)
 	return 0;
 }
 
-int
-lines_find(uintptr_t pc, const char **file)
+int lines_find(uintptr_t pc, const char **file)
 {
 	struct reader r = {__start_emu_debugln, __stop_emu_debugln};
 	*file = NULL;

@@ -9,16 +9,14 @@
 
 static int fd_in = 3;
 
-static int
-number(const char *text)
+static int number(const char *text)
 {
 	char *end;
 	long n = strtol(text, &end, 10);
 	return *text && !*end && n >= 0 && n < 1024 ? (int)n : -1;
 }
 
-static int
-command_read(struct emu_command *c)
+static int command_read(struct emu_command *c)
 {
 	size_t have = 0;
 	while (have < sizeof *c) {
@@ -30,8 +28,7 @@ command_read(struct emu_command *c)
 	return c->magic == EMU_MAGIC;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	int fd_out = 4;
 	for (int i = 1; i + 1 < argc; i += 2) {

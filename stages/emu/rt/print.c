@@ -25,8 +25,7 @@ struct copy {
 char emu_log[EMU_MAX_LOG];
 unsigned emu_log_bytes, emu_log_dropped;
 
-int
-emu_printf(const char *format, ...)
+int emu_printf(const char *format, ...)
 {
 	emu_hot.busy = 1;
 	va_list ap;
@@ -44,8 +43,7 @@ emu_printf(const char *format, ...)
 	return n;
 }
 
-unsigned
-emu_fact(int which)
+unsigned emu_fact(int which)
 {
 	switch (which) {
 	case EMU_FACT_SM_COUNT:
@@ -63,16 +61,14 @@ emu_fact(int which)
 	}
 }
 
-unsigned long long
-emu_clock(void)
+unsigned long long emu_clock(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
 }
 
-static void
-copy_do(const struct copy *c)
+static void copy_do(const struct copy *c)
 {
 	unsigned zero = c->zero < c->bytes ? c->zero : c->bytes;
 	hook_copy(c->to, c->from, c->bytes - zero, c->pc);
@@ -82,8 +78,7 @@ copy_do(const struct copy *c)
 	}
 }
 
-void
-emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero)
+void emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero)
 {
 	struct copy c = {to, from, (uintptr_t)__builtin_return_address(0), bytes, zero, 0};
 	emu_hot.busy = 1;
@@ -91,9 +86,10 @@ emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero)
 	struct fiber *f = emu_cur;
 	if (!f->copies) {
 		void *at = mmap(NULL, MAX_COPIES * sizeof c, PROT_READ | PROT_WRITE,
-		                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (at == MAP_FAILED)
-			report_fail(EMU_NOT_EMULABLE, c.pc, 0, NULL, "no memory for asynchronous copies");
+			report_fail(EMU_NOT_EMULABLE, c.pc, 0, NULL,
+				    "no memory for asynchronous copies");
 		f->copies = at;
 	}
 	c.commit = f->n_commits;
@@ -104,15 +100,13 @@ emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero)
 	emu_hot.busy = 0;
 }
 
-void
-emu_copy_commit(void)
+void emu_copy_commit(void)
 {
 	emu_cur->n_commits++;
 }
 
 /* Completes all batches but the last `pending` committed ones. */
-void
-emu_copy_wait(unsigned pending)
+void emu_copy_wait(unsigned pending)
 {
 	emu_hot.busy = 1;
 	struct fiber *f = emu_cur;
@@ -127,16 +121,15 @@ emu_copy_wait(unsigned pending)
 	emu_hot.busy = 0;
 }
 
-void
-emu_trap(const char *what, int line, const char *file)
+void emu_trap(const char *what, int line, const char *file)
 {
 	emu_hot.busy = 1;
 	report_fail(EMU_TRAP, (uintptr_t)__builtin_return_address(0), line, file, "%s", what);
 }
 
-void
-emu_not_emulable(const char *what, int line, const char *file)
+void emu_not_emulable(const char *what, int line, const char *file)
 {
 	emu_hot.busy = 1;
-	report_fail(EMU_NOT_EMULABLE, (uintptr_t)__builtin_return_address(0), line, file, "%s", what);
+	report_fail(EMU_NOT_EMULABLE, (uintptr_t)__builtin_return_address(0), line, file, "%s",
+		    what);
 }

@@ -21,15 +21,13 @@ static int fd_out = 4;
 static char note_text[1024];
 static size_t note_bytes;
 
-void
-report_io(int in, int out)
+void report_io(int in, int out)
 {
 	(void)in;
 	fd_out = out;
 }
 
-static void
-write_all(const void *p, size_t n)
+static void write_all(const void *p, size_t n)
 {
 	while (n) {
 		ssize_t w = write(fd_out, p, n);
@@ -40,8 +38,7 @@ write_all(const void *p, size_t n)
 	}
 }
 
-static void
-reply_send(uint32_t status, int line, const char *what)
+static void reply_send(uint32_t status, int line, const char *what)
 {
 	static char all[sizeof(struct emu_reply) + EMU_MAX_TEXT + EMU_MAX_LOG];
 	struct emu_reply r = {.magic = EMU_MAGIC, .status = status, .launch = emu_g.index};
@@ -70,20 +67,18 @@ reply_send(uint32_t status, int line, const char *what)
 	note_bytes = 0;
 }
 
-void
-report_reply(uint32_t status, const char *what)
+void report_reply(uint32_t status, const char *what)
 {
 	reply_send(status, 0, what);
 }
 
-static size_t
-describe(char *out, size_t room, int line, const char *file)
+static size_t describe(char *out, size_t room, int line, const char *file)
 {
 	int n = 0;
 	if (emu_g.index != UINT32_MAX)
 		n = snprintf(out, room, "kernel '%s', block (%u,%u,%u), thread (%u,%u,%u), ",
-		             emu_g.entry->name, emu_blockIdx.x, emu_blockIdx.y, emu_blockIdx.z,
-		             emu_thread.x, emu_thread.y, emu_thread.z);
+			     emu_g.entry->name, emu_blockIdx.x, emu_blockIdx.y, emu_blockIdx.z,
+			     emu_thread.x, emu_thread.y, emu_thread.z);
 	if (line)
 		n += snprintf(out + n, room - (size_t)n, "%s:%d: ", file ? file : "?", line);
 	else if (n)
@@ -91,8 +86,7 @@ describe(char *out, size_t room, int line, const char *file)
 	return (size_t)n;
 }
 
-static void
-place(uintptr_t pc, int *line, const char **file)
+static void place(uintptr_t pc, int *line, const char **file)
 {
 	size_t n = *file ? strlen(*file) : 0;
 	if (pc && (!*line || (n > 2 && !strcmp(*file + n - 2, ".h")))) {
@@ -105,8 +99,7 @@ place(uintptr_t pc, int *line, const char **file)
 	}
 }
 
-void
-report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format, ...)
+void report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format, ...)
 {
 	static char buf[EMU_MAX_TEXT];
 	emu_hot.busy = 1;
@@ -125,8 +118,7 @@ report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const cha
 	_exit(1);
 }
 
-void
-report_note(uintptr_t pc, int line, const char *file, const char *format, ...)
+void report_note(uintptr_t pc, int line, const char *file, const char *format, ...)
 {
 	if (emu_notes++ >= 4)
 		return;
@@ -147,14 +139,14 @@ report_note(uintptr_t pc, int line, const char *file, const char *format, ...)
 	}
 }
 
-static const char *
-waits_at(const struct fiber *f)
+static const char *waits_at(const struct fiber *f)
 {
 	switch (f->state) {
 	case FIBER_BARRIER:
 		return "waits at __syncthreads()";
 	case FIBER_WARP:
-		return f->kind == EMU_WARP_SYNC ? "waits at __syncwarp()" : "waits at a warp operation";
+		return f->kind == EMU_WARP_SYNC ? "waits at __syncwarp()"
+						: "waits at a warp operation";
 	case FIBER_GRID:
 		return "waits at grid.sync()";
 	case FIBER_READY:
@@ -166,15 +158,15 @@ waits_at(const struct fiber *f)
 
 /* Nothing can go on, or a time limit has passed. Names one thread for each place of waiting
  * in one block. */
-void
-report_stuck(uint32_t status)
+void report_stuck(uint32_t status)
 {
 	static char buf[EMU_MAX_TEXT];
 	const struct fiber *first = NULL, *other = NULL;
 	struct block *b = emu_g.current ? emu_g.current : emu_g.ring;
 	unsigned waiting_grid = 0, waiting = 0;
 	if (b && status != EMU_TIME_LIMIT && status != EMU_DEADLOCK) {
-		struct block *c = b; /* a block with a waiting thread that is not at the grid barrier */
+		struct block *c =
+		    b; /* a block with a waiting thread that is not at the grid barrier */
 		do {
 			if (c->bar.n || (c->live > c->grid.n && c->slow)) {
 				b = c;
@@ -196,7 +188,8 @@ report_stuck(uint32_t status)
 	for (const struct fiber *f = emu_all_fibers; first && f; f = f->all) {
 		if (f->block != b || !f->slot || f->state == FIBER_IDLE)
 			continue;
-		if ((f->line != first->line || f->state != first->state || f->mask != first->mask) &&
+		if ((f->line != first->line || f->state != first->state ||
+		     f->mask != first->mask) &&
 		    (!other || f->slot->lin < other->slot->lin))
 			other = f;
 	}
@@ -204,12 +197,13 @@ report_stuck(uint32_t status)
 	char more[128];
 	if (status == EMU_TIME_LIMIT) {
 		why = "the time limit passed";
-	} else if (emu_g.started < emu_g.blocks && (status == EMU_DEADLOCK || waiting_grid == waiting)) {
+	} else if (emu_g.started < emu_g.blocks &&
+		   (status == EMU_DEADLOCK || waiting_grid == waiting)) {
 		status = EMU_NOT_EMULABLE;
 		snprintf(more, sizeof more,
-		         "no progress, and %llu of %llu blocks cannot start beyond residency %u",
-		         (unsigned long long)(emu_g.blocks - emu_g.started),
-		         (unsigned long long)emu_g.blocks, emu_g.residency);
+			 "no progress, and %llu of %llu blocks cannot start beyond residency %u",
+			 (unsigned long long)(emu_g.blocks - emu_g.started),
+			 (unsigned long long)emu_g.blocks, emu_g.residency);
 		why = more;
 	} else if (status == EMU_DEADLOCK) {
 		why = "no thread has made progress for the stall time";
@@ -232,11 +226,12 @@ report_stuck(uint32_t status)
 	for (int i = 0; i < 2 && both[i]; i++) {
 		const struct fiber *f = both[i];
 		n += (size_t)snprintf(buf + n, sizeof buf - n, "; thread (%u,%u,%u) %s", f->slot->x,
-		                      f->slot->y, f->slot->z, waits_at(f));
+				      f->slot->y, f->slot->z, waits_at(f));
 		if (f->line)
 			n += (size_t)snprintf(buf + n, sizeof buf - n, " %s:%d", f->file, f->line);
 		if (f->state == FIBER_WARP)
-			n += (size_t)snprintf(buf + n, sizeof buf - n, " with mask 0x%08x", f->mask);
+			n +=
+			    (size_t)snprintf(buf + n, sizeof buf - n, " with mask 0x%08x", f->mask);
 	}
 	snprintf(buf + n, sizeof buf - n, "\n");
 	reply_send(status, line, buf);
@@ -244,8 +239,7 @@ report_stuck(uint32_t status)
 }
 
 /* Says where an address lies, in terms of the plan's buffers. */
-const char *
-report_place(uintptr_t a, char *out, size_t room)
+const char *report_place(uintptr_t a, char *out, size_t room)
 {
 	const struct buffer *best = NULL;
 	uint64_t best_gap = 1 << 20;
@@ -256,19 +250,21 @@ report_place(uintptr_t a, char *out, size_t room)
 	}
 	if (f) {
 		snprintf(out, room, "a stack overflow (local arrays or recursion beyond %llu KiB)",
-		         (unsigned long long)(f->stack_high - f->stack_low) / 1024);
+			 (unsigned long long)(f->stack_high - f->stack_low) / 1024);
 		return out;
 	}
 	uintptr_t shared = (uintptr_t)emu_tls_begin;
 	if (a >= shared && a < (uintptr_t)emu_dynamic_shared + EMU_MAX_SHARED) {
 		snprintf(out, room, "shared memory, byte %lld of %llu dynamic ones",
-		         (long long)(a - (uintptr_t)emu_dynamic_shared),
-		         (unsigned long long)(emu_g.launch ? emu_g.launch->shared_bytes : 0));
+			 (long long)(a - (uintptr_t)emu_dynamic_shared),
+			 (unsigned long long)(emu_g.launch ? emu_g.launch->shared_bytes : 0));
 		return out;
 	}
 	for (unsigned i = 0; i < emu_n_buffers; i++) {
 		const struct buffer *b = &emu_buffers[i];
-		uint64_t gap = a < b->base ? b->base - a : a >= b->base + b->bytes ? a - b->base - b->bytes : 0;
+		uint64_t gap = a < b->base		 ? b->base - a
+			       : a >= b->base + b->bytes ? a - b->base - b->bytes
+							 : 0;
 		if (gap < best_gap) {
 			best = b;
 			best_gap = gap;
@@ -277,21 +273,21 @@ report_place(uintptr_t a, char *out, size_t room)
 	if (!best)
 		snprintf(out, room, "address 0x%llx, far from every buffer", (unsigned long long)a);
 	else if (a < best->base)
-		snprintf(out, room, "%llu bytes before buffer %u (%llu bytes)", (unsigned long long)best_gap,
-		         (unsigned)(best - emu_buffers), (unsigned long long)best->bytes);
+		snprintf(out, room, "%llu bytes before buffer %u (%llu bytes)",
+			 (unsigned long long)best_gap, (unsigned)(best - emu_buffers),
+			 (unsigned long long)best->bytes);
 	else if (a >= best->base + best->bytes)
 		snprintf(out, room, "%llu bytes past the end of buffer %u (%llu bytes)",
-		         (unsigned long long)best_gap, (unsigned)(best - emu_buffers),
-		         (unsigned long long)best->bytes);
+			 (unsigned long long)best_gap, (unsigned)(best - emu_buffers),
+			 (unsigned long long)best->bytes);
 	else
 		snprintf(out, room, "byte %llu of buffer %u (%llu bytes%s)",
-		         (unsigned long long)(a - best->base), (unsigned)(best - emu_buffers),
-		         (unsigned long long)best->bytes, best->writable ? "" : ", read-only");
+			 (unsigned long long)(a - best->base), (unsigned)(best - emu_buffers),
+			 (unsigned long long)best->bytes, best->writable ? "" : ", read-only");
 	return out;
 }
 
-static uintptr_t
-context_pc(const ucontext_t *u, uintptr_t *sp)
+static uintptr_t context_pc(const ucontext_t *u, uintptr_t *sp)
 {
 #if defined(__x86_64__)
 	*sp = (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
@@ -306,8 +302,7 @@ context_pc(const ucontext_t *u, uintptr_t *sp)
 #endif
 }
 
-static void
-on_fault(int sig, siginfo_t *info, void *context)
+static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	emu_hot.busy = 1; /* no preemption on the way out */
 	uintptr_t sp, pc = context_pc(context, &sp);
@@ -329,19 +324,17 @@ on_fault(int sig, siginfo_t *info, void *context)
 	if (sig == SIGILL || sig == SIGTRAP)
 		report_fail(EMU_TRAP, pc, 0, NULL, "trap or unreachable code");
 	report_fail(EMU_FAULT_SEGV, pc, 0, NULL, "bad memory access at %s",
-	            report_place(a, where, sizeof where));
+		    report_place(a, where, sizeof where));
 }
 
-static uint64_t
-cpu_ms(void)
+static uint64_t cpu_ms(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void
-on_tick(int sig)
+static void on_tick(int sig)
 {
 	static uint64_t seen, since_ms, ticks;
 	(void)sig;
@@ -366,8 +359,7 @@ on_tick(int sig)
 		sched_preempt();
 }
 
-void
-report_install(void)
+void report_install(void)
 {
 	static char stack[64 * 1024] __attribute__((aligned(16)));
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};

@@ -41,14 +41,14 @@ enum fiber_state {
 struct fiber {
 	/* the first cache line: all that a switch touches */
 	void *sp;
-	struct fiber *next; /* in whichever list the state says */
+	struct fiber *next;	     /* in whichever list the state says */
 	const struct emu_slot *slot; /* NULL: runs no thread */
 	struct block *block;
 	enum fiber_state state; /* set when it waits; what is in a ready list is ready */
 	int line;
 	const char *file;
 	uint64_t value; /* of a warp operation: contribution, then result */
-	int kind; /* of the collective it waits in */
+	int kind;	/* of the collective it waits in */
 	unsigned mask;
 	/* the rest */
 	unsigned source;
@@ -82,7 +82,7 @@ struct block {
 	struct block *ring, *ring_back; /* resident blocks */
 	struct list ready, yielded, masks, bar, grid;
 	const struct emu_slot *next; /* first thread not started, while not current */
-	unsigned live; /* threads not finished, whether started or not */
+	unsigned live;		     /* threads not finished, whether started or not */
 	int slow;
 	int bar_kind, bar_line, bar_acc, bar_result;
 	const char *bar_file;
@@ -115,7 +115,7 @@ struct launch_state {
 	struct block *image_owner;
 	struct block *free_blocks;
 	unsigned grid_ready; /* blocks whose live threads all wait at grid.sync() */
-	unsigned epochs; /* barrier epochs given out, over all blocks */
+	unsigned epochs;     /* barrier epochs given out, over all blocks */
 	uint64_t progress, switches, block_switches;
 	uint64_t order_seed;
 	unsigned order_mode;
@@ -144,15 +144,14 @@ void *emu_stack_prepare(char *top, void (*entry)(void));
 
 /* sched.c */
 int sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned residency,
-              uint64_t poison);
+	      uint64_t poison);
 void sched_become_slow(void);
 void sched_wait(enum fiber_state state, struct list *list, int line, const char *file);
 void sched_go(void);
 void sched_preempt(void);
 void list_move(struct list *to, struct list *from);
 
-static inline void
-list_push(struct list *l, struct fiber *f)
+static inline void list_push(struct list *l, struct fiber *f)
 {
 	f->next = NULL;
 	if (l->tail)
@@ -163,8 +162,7 @@ list_push(struct list *l, struct fiber *f)
 	l->n++;
 }
 
-static inline struct fiber *
-list_pop(struct list *l)
+static inline struct fiber *list_pop(struct list *l)
 {
 	struct fiber *f = l->head;
 	l->head = f->next;
@@ -175,8 +173,7 @@ list_pop(struct list *l)
 }
 
 /* Runs f in place of the current fiber, which is listed somewhere. */
-static inline void
-sched_switch(struct fiber *f)
+static inline void sched_switch(struct fiber *f)
 {
 	struct fiber *from = emu_cur;
 	if (f == from)
@@ -189,8 +186,7 @@ sched_switch(struct fiber *f)
 }
 
 /* The current fiber is listed as waiting: another thread's turn, of this block if one can. */
-static inline void
-sched_next(void)
+static inline void sched_next(void)
 {
 	struct list *ready = &emu_g.current->ready;
 	if (__builtin_expect(ready->head && !emu_g.expired, 1))
@@ -225,10 +221,10 @@ void script_run(const struct emu_command *c);
 
 /* report.c */
 void report_install(void);
-void report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format,
-                 ...) __attribute__((noreturn, format(printf, 5, 6)));
+void report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format, ...)
+    __attribute__((noreturn, format(printf, 5, 6)));
 void report_note(uintptr_t pc, int line, const char *file, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 void report_stuck(uint32_t status) __attribute__((noreturn));
 void report_reply(uint32_t status, const char *text);
 const char *report_place(uintptr_t address, char *out, size_t room);
@@ -245,7 +241,7 @@ extern unsigned emu_log_bytes, emu_log_dropped;
 extern const char emu_build_name[];
 void hook_init(void);
 void hook_fiber_stack(char *low, char *high); /* addresses that stacks will use */
-void hook_sync_op(void); /* an atomic, fence or flag access may order things */
+void hook_sync_op(void);		      /* an atomic, fence or flag access may order things */
 void hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc);
 
 #endif

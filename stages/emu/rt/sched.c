@@ -19,8 +19,7 @@ struct emu_u3 emu_blockIdx, emu_blockDim, emu_gridDim;
 
 enum choice { RESUME, FRESH, END };
 
-void
-list_move(struct list *to, struct list *from)
+void list_move(struct list *to, struct list *from)
 {
 	if (!from->head)
 		return;
@@ -35,8 +34,7 @@ list_move(struct list *to, struct list *from)
 
 /* Until its first wait a block only counts threads by the position in the order. From then
  * on each end of a thread is accounted for, because somebody may be waiting for it. */
-void
-sched_become_slow(void)
+void sched_become_slow(void)
 {
 	struct block *b = emu_g.current;
 	if (b->slow)
@@ -50,8 +48,7 @@ sched_become_slow(void)
 	}
 }
 
-static void
-block_enter(struct block *b)
+static void block_enter(struct block *b)
 {
 	struct block *old = emu_g.current;
 	if (old == b)
@@ -68,15 +65,14 @@ block_enter(struct block *b)
 	shared_enter(b);
 }
 
-static int
-block_can_run(const struct block *b)
+static int block_can_run(const struct block *b)
 {
 	const struct emu_slot *next = b == emu_g.current ? emu_hot.next : b->next;
-	return b->ready.head || next < emu_g.order + emu_g.threads || b->yielded.head || b->masks.head;
+	return b->ready.head || next < emu_g.order + emu_g.threads || b->yielded.head ||
+	       b->masks.head;
 }
 
-static struct block *
-block_new(void)
+static struct block *block_new(void)
 {
 	struct block *b = emu_g.free_blocks;
 	if (b) {
@@ -101,8 +97,7 @@ block_new(void)
 	return b;
 }
 
-static void
-block_finish(struct block *b)
+static void block_finish(struct block *b)
 {
 	emu_g.finished++;
 	emu_g.resident--;
@@ -119,8 +114,7 @@ block_finish(struct block *b)
 }
 
 /* A new block while there is room, else the next resident one that can go on. NULL: none. */
-static struct block *
-block_choose(void)
+static struct block *block_choose(void)
 {
 	if (emu_g.started < emu_g.blocks && emu_g.resident < emu_g.residency)
 		return block_new();
@@ -131,8 +125,7 @@ block_choose(void)
 	return NULL;
 }
 
-static enum choice
-choose(struct fiber **out)
+static enum choice choose(struct fiber **out)
 {
 	for (;;) {
 		struct block *b = emu_g.current;
@@ -164,8 +157,7 @@ choose(struct fiber **out)
 	}
 }
 
-static void
-fiber_main(void)
+static void fiber_main(void)
 {
 	for (;;) {
 		emu_cur->block = emu_g.current;
@@ -187,8 +179,7 @@ fiber_main(void)
 }
 
 /* Leaves the current fiber where it is listed and runs somebody else. */
-void
-sched_go(void)
+void sched_go(void)
 {
 	struct fiber *f = NULL;
 	switch (choose(&f)) {
@@ -205,8 +196,7 @@ sched_go(void)
 	sched_switch(f);
 }
 
-void
-sched_wait(enum fiber_state state, struct list *list, int line, const char *file)
+void sched_wait(enum fiber_state state, struct list *list, int line, const char *file)
 {
 	struct fiber *f = emu_cur;
 	f->state = state;
@@ -218,8 +208,7 @@ sched_wait(enum fiber_state state, struct list *list, int line, const char *file
 }
 
 /* Called when a thread's function has returned in a block that accounts for each thread. */
-int
-emu_take_slow(void)
+int emu_take_slow(void)
 {
 	struct block *b = emu_g.current;
 	struct fiber *f = emu_cur;
@@ -237,16 +226,14 @@ emu_take_slow(void)
 	return 1;
 }
 
-static void
-yield_now(void)
+static void yield_now(void)
 {
 	sched_become_slow();
 	sched_wait(FIBER_READY, &emu_g.current->yielded, 0, NULL);
 	emu_hot.spin = EMU_SPIN_BUDGET;
 }
 
-void
-emu_yield(void)
+void emu_yield(void)
 {
 	emu_hot.busy = 1;
 	hook_sync_op();
@@ -254,16 +241,14 @@ emu_yield(void)
 	emu_hot.busy = 0;
 }
 
-void
-emu_spun(void)
+void emu_spun(void)
 {
 	emu_hot.busy = 1;
 	yield_now();
 	emu_hot.busy = 0;
 }
 
-void
-emu_fence(void)
+void emu_fence(void)
 {
 	emu_hot.busy = 1;
 	hook_sync_op();
@@ -274,17 +259,15 @@ emu_fence(void)
 }
 
 /* From the timer's signal handler, on the interrupted thread's own stack. */
-void
-sched_preempt(void)
+void sched_preempt(void)
 {
 	emu_hot.busy = 1;
 	yield_now();
 	emu_hot.busy = 0;
 }
 
-int
-sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned residency,
-          uint64_t poison)
+int sched_run(const struct emu_launch *l, unsigned index, void **args, unsigned residency,
+	      uint64_t poison)
 {
 	struct launch_state *g = &emu_g;
 	g->launch = l;

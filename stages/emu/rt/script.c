@@ -27,26 +27,22 @@ struct buffer emu_arguments;
 
 #define WRONG(...) (snprintf(wrong, sizeof wrong, __VA_ARGS__), wrong)
 
-static uint64_t
-page_down(uint64_t x)
+static uint64_t page_down(uint64_t x)
 {
 	return x & ~(uint64_t)(PAGE - 1);
 }
 
-static uint64_t
-page_up(uint64_t x)
+static uint64_t page_up(uint64_t x)
 {
 	return page_down(x + PAGE - 1);
 }
 
-const struct emu_script *
-script_get(void)
+const struct emu_script *script_get(void)
 {
 	return script;
 }
 
-static const char *
-script_read(void)
+static const char *script_read(void)
 {
 	struct emu_script head;
 	if (pread(EMU_FD_SCRIPT, &head, sizeof head, 0) != (ssize_t)sizeof head)
@@ -57,8 +53,8 @@ script_read(void)
 	    head.n_launches > EMU_MAX_LAUNCHES || head.n_args > EMU_MAX_ARGS)
 		return "script: a count is above its limit";
 	uint64_t need = sizeof head + head.n_buffers * sizeof *buffers +
-	                head.n_zeros * sizeof *zeros + head.n_launches * sizeof *launches +
-	                head.n_args * sizeof *args;
+			head.n_zeros * sizeof *zeros + head.n_launches * sizeof *launches +
+			head.n_args * sizeof *args;
 	if (need != head.bytes || need > EMU_MAX_SCRIPT)
 		return "script: size does not match its counts";
 	if (!head.residency || head.residency > EMU_MAX_RESIDENCY)
@@ -83,8 +79,7 @@ script_read(void)
 	return NULL;
 }
 
-static const char *
-buffers_map(void)
+static const char *buffers_map(void)
 {
 	for (unsigned i = 0; i < script->n_buffers; i++) {
 		const struct emu_buffer *b = &buffers[i];
@@ -101,19 +96,19 @@ buffers_map(void)
 				return WRONG("buffer %u: shares a page with buffer %u", i, k);
 		int writable = b->fd == EMU_FD_RW;
 		void *at = mmap((void *)(uintptr_t)low, high - low,
-		                writable ? PROT_READ | PROT_WRITE : PROT_READ,
-		                MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE, (int)b->fd,
-		                (off_t)page_down(b->offset));
+				writable ? PROT_READ | PROT_WRITE : PROT_READ,
+				MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE, (int)b->fd,
+				(off_t)page_down(b->offset));
 		if (at != (void *)(uintptr_t)low)
-			return WRONG("buffer %u: cannot map it at 0x%llx", i, (unsigned long long)b->base);
+			return WRONG("buffer %u: cannot map it at 0x%llx", i,
+				     (unsigned long long)b->base);
 		emu_buffers[i] = (struct buffer){b->base, b->bytes, writable};
 		emu_n_buffers = i + 1;
 	}
 	return NULL;
 }
 
-static const char *
-launch_check(const struct emu_launch *l, unsigned i)
+static const char *launch_check(const struct emu_launch *l, unsigned i)
 {
 	static const uint32_t grid_max[3] = {2147483647u, 65535, 65535};
 	static const uint32_t block_max[3] = {1024, 1024, 64};
@@ -134,24 +129,25 @@ launch_check(const struct emu_launch *l, unsigned i)
 		return WRONG("launch %u: %llu threads in a block", i, (unsigned long long)threads);
 	uint64_t shared = (uint64_t)(emu_dynamic_shared - emu_tls_begin) - 1024 + l->shared_bytes;
 	if (l->shared_bytes > EMU_MAX_SHARED || shared > script->max_shared)
-		return WRONG("launch %u: kernel '%s' needs %llu bytes of shared memory, the limit is %u", i,
-		             e->name, (unsigned long long)shared, script->max_shared);
+		return WRONG(
+		    "launch %u: kernel '%s' needs %llu bytes of shared memory, the limit is %u", i,
+		    e->name, (unsigned long long)shared, script->max_shared);
 	if (l->first_arg > script->n_args || l->n_args > script->n_args - l->first_arg)
 		return WRONG("launch %u: arguments out of range", i);
 	if (l->n_args != e->n_params)
-		return WRONG("launch %u: kernel '%s' has %u parameters, the plan gives %u", i, e->name,
-		             e->n_params, l->n_args);
+		return WRONG("launch %u: kernel '%s' has %u parameters, the plan gives %u", i,
+			     e->name, e->n_params, l->n_args);
 	for (unsigned a = 0; a < l->n_args; a++) {
 		const struct emu_arg *g = &args[l->first_arg + a];
 		if (g->bytes != e->param_bytes[a])
-			return WRONG("launch %u: kernel '%s' parameter %u has %u bytes, the plan gives %u", i,
-			             e->name, a, e->param_bytes[a], g->bytes);
+			return WRONG(
+			    "launch %u: kernel '%s' parameter %u has %u bytes, the plan gives %u",
+			    i, e->name, a, e->param_bytes[a], g->bytes);
 	}
 	return NULL;
 }
 
-static const char *
-args_check(void)
+static const char *args_check(void)
 {
 	size_t n = script->n_args ? script->n_args : 1;
 	size_t all = n * (ARG_SLOT + sizeof *arg_pointers);
@@ -181,12 +177,12 @@ args_check(void)
 	return NULL;
 }
 
-const char *
-script_map(void)
+const char *script_map(void)
 {
 	for (unsigned i = 0; i < emu_n_buffers; i++) {
 		uint64_t low = page_down(emu_buffers[i].base);
-		munmap((void *)(uintptr_t)low, page_up(emu_buffers[i].base + emu_buffers[i].bytes) - low);
+		munmap((void *)(uintptr_t)low,
+		       page_up(emu_buffers[i].base + emu_buffers[i].bytes) - low);
 	}
 	emu_n_buffers = 0;
 	free(script);
@@ -211,8 +207,7 @@ script_map(void)
 	return w;
 }
 
-static uint64_t
-next_random(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15u;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -220,8 +215,7 @@ next_random(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-static void
-order_make(const struct emu_launch *l, const struct emu_command *c)
+static void order_make(const struct emu_launch *l, const struct emu_command *c)
 {
 	struct emu_slot *o = emu_g.order;
 	unsigned n = 0;
@@ -233,7 +227,8 @@ order_make(const struct emu_launch *l, const struct emu_command *c)
 		return;
 	uint64_t seed = c->order_seed;
 	for (unsigned i = n; i > 1; i--) {
-		unsigned k = c->order == EMU_ORDER_REVERSE ? n - i : (unsigned)(next_random(&seed) % i);
+		unsigned k =
+		    c->order == EMU_ORDER_REVERSE ? n - i : (unsigned)(next_random(&seed) % i);
 		if (c->order == EMU_ORDER_REVERSE && k >= i - 1)
 			break;
 		struct emu_slot t = o[i - 1];
@@ -244,22 +239,19 @@ order_make(const struct emu_launch *l, const struct emu_command *c)
 
 /* Every 16 bits large in fp16, bf16, fp32, fp64 and as an integer, and different for each
  * seed, so that a result made from it shows. */
-static uint64_t
-poison_pattern(uint64_t seed)
+static uint64_t poison_pattern(uint64_t seed)
 {
 	uint64_t s = seed;
 	return (next_random(&s) & 0x80ff80ff80ff80ffu) | 0x7a007a007a007a00u;
 }
 
-static void
-timer_set(long us)
+static void timer_set(long us)
 {
 	struct itimerval t = {{0, us}, {0, us}};
 	setitimer(ITIMER_REAL, &t, NULL);
 }
 
-void
-script_run(const struct emu_command *c)
+void script_run(const struct emu_command *c)
 {
 	emu_g.switches = emu_g.block_switches = 0;
 	emu_g.order_mode = c->order;
@@ -283,7 +275,7 @@ script_run(const struct emu_command *c)
 		if (emu_g.shared_bytes == 1024)
 			emu_g.shared_bytes = 0; /* only the marker */
 		sched_run(l, i, arg_pointers + l->first_arg, script->residency,
-		          poison_pattern(c->poison_seed));
+			  poison_pattern(c->poison_seed));
 	}
 	emu_g.index = UINT32_MAX;
 	timer_set(0);

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void
-shared_poison(char *p, size_t n)
+static void shared_poison(char *p, size_t n)
 {
 	uint64_t w = emu_g.poison;
 	size_t i = 0;
@@ -20,8 +19,7 @@ shared_poison(char *p, size_t n)
 	memcpy(p + i, &w, n - i);
 }
 
-void
-shared_enter(struct block *b)
+void shared_enter(struct block *b)
 {
 	struct block *owner = emu_g.image_owner;
 	size_t n = emu_g.shared_bytes;
@@ -30,9 +28,10 @@ shared_enter(struct block *b)
 	if (owner) {
 		if (!owner->image)
 			owner->image = mmap(NULL, EMU_MAX_SHARED + 8192, PROT_READ | PROT_WRITE,
-			                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (owner->image == MAP_FAILED)
-			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for a block's shared memory");
+			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
+				    "no memory for a block's shared memory");
 		memcpy(owner->image, emu_tls_begin, n);
 		owner->image_state = IMAGE_SAVED;
 	}

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stacks lie side by side from EMU_STACKS_BASE, a guard page below each. The fiber's own record sits at
- * the top of its stack, and the record's place within a page differs from one fiber to the
+ * Stacks lie side by side from EMU_STACKS_BASE, a guard page below each. The fiber's own record
+ * sits at the top of its stack, and the record's place within a page differs from one fiber to the
  * next: a thousand stacks that all start at the same offset would fight for few cache sets.
  */
 #include "rt.h"
@@ -21,18 +21,18 @@ struct fiber *emu_all_fibers;
 static struct fiber *pool;
 static unsigned made;
 
-static struct fiber *
-fiber_make(void)
+static struct fiber *fiber_make(void)
 {
 	if (made % CHUNK == 0) {
 		char *want = (char *)EMU_STACKS_BASE + (size_t)made * STACK_BYTES;
 		void *at = MAP_FAILED;
 		if ((uint64_t)(made + CHUNK) * STACK_BYTES <= EMU_STACKS_BYTES)
 			at = mmap(want, (size_t)CHUNK * STACK_BYTES, PROT_NONE,
-			          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  -1, 0);
 		if (at != want)
-			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no address space for %u waiting threads",
-			            made + CHUNK);
+			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
+				    "no address space for %u waiting threads", made + CHUNK);
 		hook_fiber_stack(want, want + (size_t)CHUNK * STACK_BYTES);
 	}
 	/* a process may have some 65000 mappings, and each guard page makes two */
@@ -42,8 +42,8 @@ fiber_make(void)
 	char *high = low + STACK_BYTES - GUARD_BYTES;
 	char *open = guarded ? low : low - GUARD_BYTES;
 	if (mprotect(open, (size_t)(high - open), PROT_READ | PROT_WRITE))
-		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for the stack of waiting thread %u",
-		            made);
+		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
+			    "no memory for the stack of waiting thread %u", made);
 	size_t colour = (made % COLOURS) * COLOUR_BYTES;
 	struct fiber *f = (void *)(high - sizeof(struct fiber) - colour - 64);
 	f = (void *)((uintptr_t)f & ~(uintptr_t)63);
@@ -56,8 +56,7 @@ fiber_make(void)
 	return f;
 }
 
-struct fiber *
-fiber_get(void (*entry)(void))
+struct fiber *fiber_get(void (*entry)(void))
 {
 	struct fiber *f = pool;
 	if (f) {
@@ -73,8 +72,7 @@ fiber_get(void (*entry)(void))
 	return f;
 }
 
-void
-fiber_put(struct fiber *f)
+void fiber_put(struct fiber *f)
 {
 	f->state = FIBER_IDLE;
 	f->slot = NULL;
@@ -83,8 +81,7 @@ fiber_put(struct fiber *f)
 	pool = f;
 }
 
-const struct fiber *
-fiber_of_guard(uintptr_t address)
+const struct fiber *fiber_of_guard(uintptr_t address)
 {
 	for (const struct fiber *f = emu_all_fibers; f; f = f->all) {
 		uintptr_t low = (uintptr_t)f->stack_low;

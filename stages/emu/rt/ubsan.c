@@ -18,28 +18,28 @@ struct type {
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
-#define FAIL(s, ...) \
-	do { \
-		emu_hot.busy = 1; \
-		report_fail(EMU_SANITIZER, PC, (int)(s)->line, (s)->file, __VA_ARGS__); \
+#define FAIL(s, ...)                                                                               \
+	do {                                                                                       \
+		emu_hot.busy = 1;                                                                  \
+		report_fail(EMU_SANITIZER, PC, (int)(s)->line, (s)->file, __VA_ARGS__);            \
 	} while (0)
 
-#define NOTE(s, ...) \
-	do { \
-		int was = emu_hot.busy; \
-		emu_hot.busy = 1; \
-		report_note(PC, (int)(s)->line, (s)->file, __VA_ARGS__); \
-		emu_hot.busy = was; \
+#define NOTE(s, ...)                                                                               \
+	do {                                                                                       \
+		int was = emu_hot.busy;                                                            \
+		emu_hot.busy = 1;                                                                  \
+		report_note(PC, (int)(s)->line, (s)->file, __VA_ARGS__);                           \
+		emu_hot.busy = was;                                                                \
 	} while (0)
 
-#define HANDLER2(name) \
-	void __ubsan_handle_##name(struct source *s, uintptr_t a, uintptr_t b); \
+#define HANDLER2(name)                                                                             \
+	void __ubsan_handle_##name(struct source *s, uintptr_t a, uintptr_t b);                    \
 	void __ubsan_handle_##name(struct source *s, uintptr_t a, uintptr_t b)
-#define HANDLER1(name) \
-	void __ubsan_handle_##name(struct source *s, uintptr_t a); \
+#define HANDLER1(name)                                                                             \
+	void __ubsan_handle_##name(struct source *s, uintptr_t a);                                 \
 	void __ubsan_handle_##name(struct source *s, uintptr_t a)
-#define HANDLER0(name) \
-	void __ubsan_handle_##name(struct source *s); \
+#define HANDLER0(name)                                                                             \
+	void __ubsan_handle_##name(struct source *s);                                              \
 	void __ubsan_handle_##name(struct source *s)
 
 HANDLER2(add_overflow)
@@ -117,14 +117,15 @@ struct mismatch {
 	unsigned char log_alignment, kind;
 };
 void __ubsan_handle_type_mismatch_v1(struct mismatch *m, uintptr_t p);
-void
-__ubsan_handle_type_mismatch_v1(struct mismatch *m, uintptr_t p)
+void __ubsan_handle_type_mismatch_v1(struct mismatch *m, uintptr_t p)
 {
 	char where[160];
 	uintptr_t alignment = (uintptr_t)1 << (m->log_alignment & 31);
 	if (p & (alignment - 1))
-		FAIL(&m->source, "misaligned access: type %s needs a multiple of %llu, the address is %s",
-		     m->type->name, (unsigned long long)alignment, report_place(p, where, sizeof where));
+		FAIL(&m->source,
+		     "misaligned access: type %s needs a multiple of %llu, the address is %s",
+		     m->type->name, (unsigned long long)alignment,
+		     report_place(p, where, sizeof where));
 	FAIL(&m->source, "access through a bad pointer of type %s: %s", m->type->name,
 	     report_place(p, where, sizeof where));
 }

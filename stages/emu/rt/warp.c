@@ -10,8 +10,7 @@
 #include "rt.h"
 #include <string.h>
 
-static uint64_t
-reduce(int kind, uint64_t a, uint64_t b)
+static uint64_t reduce(int kind, uint64_t a, uint64_t b)
 {
 	int sa = (int)(unsigned)a, sb = (int)(unsigned)b;
 	unsigned ua = (unsigned)a, ub = (unsigned)b;
@@ -35,16 +34,14 @@ reduce(int kind, uint64_t a, uint64_t b)
 	}
 }
 
-static int
-next_lane(unsigned *mask)
+static int next_lane(unsigned *mask)
 {
 	int lane = __builtin_ctz(*mask);
 	*mask &= *mask - 1;
 	return lane;
 }
 
-static void
-group_compute(struct warp *w, int kind, unsigned lanes)
+static void group_compute(struct warp *w, int kind, unsigned lanes)
 {
 	uint64_t out[EMU_WARP], all = 0;
 	unsigned m = lanes;
@@ -103,8 +100,7 @@ group_compute(struct warp *w, int kind, unsigned lanes)
 }
 
 /* Lets all lanes of a complete group go, except `self`, which runs already. */
-static void
-group_finish(struct block *b, struct warp *w, unsigned index, const struct fiber *self)
+static void group_finish(struct block *b, struct warp *w, unsigned index, const struct fiber *self)
 {
 	unsigned lanes = w->groups[index].arrived;
 	group_compute(w, w->groups[index].kind, lanes);
@@ -118,9 +114,8 @@ group_finish(struct block *b, struct warp *w, unsigned index, const struct fiber
 	}
 }
 
-unsigned long long
-emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source, int line,
-         const char *file)
+unsigned long long emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source,
+			    int line, const char *file)
 {
 	emu_hot.busy = 1;
 	sched_become_slow();
@@ -137,8 +132,8 @@ emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source, int
 	f->state = FIBER_WARP;
 	if (!(mask >> lane & 1))
 		report_fail(EMU_BARRIER_DIVERGENCE, 0, line, file,
-		            "lane %u calls a warp operation with mask 0x%08x, which leaves it out", lane,
-		            mask);
+			    "lane %u calls a warp operation with mask 0x%08x, which leaves it out",
+			    lane, mask);
 	unsigned g = 0;
 	while (g < w->n_groups && (w->groups[g].mask != mask || w->groups[g].kind != kind))
 		g++;
@@ -155,8 +150,7 @@ emu_warp(int kind, unsigned mask, unsigned long long value, unsigned source, int
 }
 
 /* A lane has returned: groups that waited only for it are complete. */
-void
-warp_exit_lane(struct block *b, struct warp *w)
+void warp_exit_lane(struct block *b, struct warp *w)
 {
 	for (unsigned g = 0; g < w->n_groups;) {
 		if (w->groups[g].arrived == (w->groups[g].mask & ~w->exited))
@@ -168,8 +162,7 @@ warp_exit_lane(struct block *b, struct warp *w)
 
 /* __activemask(): which lanes run together cannot be seen from outside, so the answer waits
  * until the block can do nothing else, and then names those that ask at the same place. */
-unsigned
-emu_activemask(int line, const char *file)
+unsigned emu_activemask(int line, const char *file)
 {
 	emu_hot.busy = 1;
 	sched_become_slow();
@@ -179,16 +172,15 @@ emu_activemask(int line, const char *file)
 	return f->mask;
 }
 
-int
-warp_resolve_masks(struct block *b)
+int warp_resolve_masks(struct block *b)
 {
 	if (!b->masks.head)
 		return 0;
 	for (struct fiber *f = b->masks.head; f; f = f->next) {
 		f->mask = 0;
 		for (struct fiber *o = b->masks.head; o; o = o->next)
-			if (o->slot->lin / EMU_WARP == f->slot->lin / EMU_WARP && o->line == f->line &&
-			    o->file == f->file)
+			if (o->slot->lin / EMU_WARP == f->slot->lin / EMU_WARP &&
+			    o->line == f->line && o->file == f->file)
 				f->mask |= 1u << (o->slot->lin % EMU_WARP);
 	}
 	list_move(&b->ready, &b->masks);

@@ -50,7 +50,7 @@ template <int N, typename T> __global__ void __launch_bounds__(32, 1) fixed(unsi
 		expect(o, sum == (T)7.5, 7);
 }
 
-template <class F> __device__ __forceinline__ auto apply(F f, unsigned x) { return f(x) + f(x + 1); }
+template <class F> static __device__ __forceinline__ inline auto apply(F f, unsigned x) { return f(x) + f(x + 1); }
 
 static __device__ __noinline__ unsigned twice(unsigned x) { return x * 2; }
 
