@@ -99,7 +99,7 @@ struct emu_script {
 	uint32_t max_shared; /* static + dynamic bytes of one block, <= EMU_MAX_SHARED */
 	uint32_t stall_ms;   /* CPU time without any thread or barrier finishing; 0: 5000 */
 	uint32_t limit_ms;   /* wall time of one RUN; 0: none (the parent has its own) */
-	uint32_t reserved;
+	uint32_t stack_kib;  /* of one thread, 16..4096; 0: 64, or 256 in the checking builds */
 };
 
 enum { EMU_CMD_MAP = 1, EMU_CMD_RUN = 2, EMU_CMD_QUIT = 3 };

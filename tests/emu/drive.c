@@ -11,7 +11,7 @@
  *
  * Directives are comment lines at the head of the kernel:
  *     // launch: ENTRY grid=X,Y,Z block=X,Y,Z shared=N coop args=o,i,w,i32:5,f32:1.5,...
- *     // residency: N      // stall_ms: N     // limit_ms: N     // mixed
+ *     // residency: N   // stall_ms: N   // limit_ms: N   // stack_kib: N   // mixed
  *     // expect[MODE]: STATUS [text of the report]    (default: ok)
  *     // log: text that printf must have produced
  *     // poison-shows      (the output must differ between two poison seeds)
@@ -50,7 +50,7 @@ static struct emu_launch launches[MAX_LAUNCHES];
 static struct emu_arg args[MAX_ARGS];
 static char entries[MAX_LAUNCHES][128];
 static unsigned n_launches, n_args, n_entries;
-static uint32_t residency = 8, stall_ms, limit_ms, flags;
+static uint32_t residency = 8, stack_kib, stall_ms, limit_ms, flags;
 static char expect_status[64] = "ok", expect_text[256], expect_log[256];
 static int poison_shows, forward_only;
 static int fd_ro, fd_rw, fd_script;
@@ -179,6 +179,8 @@ static void parse(const char *path)
 			residency = (uint32_t)strtoul(line + 14, NULL, 10);
 		else if (!strncmp(line, "// stall_ms: ", 13))
 			stall_ms = (uint32_t)strtoul(line + 13, NULL, 10);
+		else if (!strncmp(line, "// stack_kib: ", 14))
+			stack_kib = (uint32_t)strtoul(line + 14, NULL, 10);
 		else if (!strncmp(line, "// limit_ms: ", 13))
 			limit_ms = (uint32_t)strtoul(line + 13, NULL, 10);
 		else if (!strncmp(line, "// mixed", 8))
@@ -234,7 +236,8 @@ static void make_files(void)
 			       .residency = residency,
 			       .max_shared = 227 * 1024,
 			       .stall_ms = stall_ms,
-			       .limit_ms = limit_ms};
+			       .limit_ms = limit_ms,
+			       .stack_kib = stack_kib};
 	s.bytes = (uint32_t)(sizeof s + sizeof b + sizeof z + n_launches * sizeof *launches +
 			     n_args * sizeof *args);
 	if (write(fd_script, &s, sizeof s) < 0 || write(fd_script, b, sizeof b) < 0 ||

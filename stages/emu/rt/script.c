@@ -59,6 +59,8 @@ static const char *script_read(void)
 		return "script: size does not match its counts";
 	if (!head.residency || head.residency > EMU_MAX_RESIDENCY)
 		return "script: residency out of range";
+	if (head.stack_kib && (head.stack_kib < 16 || head.stack_kib > 4096 || head.stack_kib % 4))
+		return "script: stack_kib out of range";
 	if (head.max_shared > EMU_MAX_SHARED)
 		return "script: max_shared out of range";
 	char *at = malloc(need);

@@ -11,35 +11,40 @@
 #include <sys/mman.h>
 
 #ifdef EMU_CHECK
-enum { STACK_BYTES = 256 * 1024 };
+enum { STACK_KIB = 256 };
 #else
-enum { STACK_BYTES = 64 * 1024 };
+enum { STACK_KIB = 64 };
 #endif
 enum { MAX_GUARDED = 24576, CHUNK = 64, GUARD_BYTES = 4096, COLOURS = 32, COLOUR_BYTES = 128 };
 
 struct fiber *emu_all_fibers;
+static size_t stack_bytes; /* settled with the first one */
 static struct fiber *pool;
 static unsigned made;
 
 static struct fiber *fiber_make(void)
 {
+	if (!stack_bytes) {
+		unsigned kib = script_get()->stack_kib;
+		stack_bytes = (size_t)(kib ? kib : STACK_KIB) * 1024;
+	}
 	if (made % CHUNK == 0) {
-		char *want = (char *)EMU_STACKS_BASE + (size_t)made * STACK_BYTES;
+		char *want = (char *)EMU_STACKS_BASE + (size_t)made * stack_bytes;
 		void *at = MAP_FAILED;
-		if ((uint64_t)(made + CHUNK) * STACK_BYTES <= EMU_STACKS_BYTES)
-			at = mmap(want, (size_t)CHUNK * STACK_BYTES, PROT_NONE,
+		if ((uint64_t)(made + CHUNK) * stack_bytes <= EMU_STACKS_BYTES)
+			at = mmap(want, (size_t)CHUNK * stack_bytes, PROT_NONE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 				  -1, 0);
 		if (at != want)
 			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
 				    "no address space for %u waiting threads", made + CHUNK);
-		hook_fiber_stack(want, want + (size_t)CHUNK * STACK_BYTES);
+		hook_fiber_stack(want, want + (size_t)CHUNK * stack_bytes);
 	}
 	/* a process may have some 65000 mappings, and each guard page makes two */
 	int guarded = made < MAX_GUARDED;
 	char *region = (char *)EMU_STACKS_BASE;
-	char *low = region + (size_t)made * STACK_BYTES + GUARD_BYTES;
-	char *high = low + STACK_BYTES - GUARD_BYTES;
+	char *low = region + (size_t)made * stack_bytes + GUARD_BYTES;
+	char *high = low + stack_bytes - GUARD_BYTES;
 	char *open = guarded ? low : low - GUARD_BYTES;
 	if (mprotect(open, (size_t)(high - open), PROT_READ | PROT_WRITE))
 		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
