@@ -53,7 +53,7 @@ struct prompt_value {
 int prompt_expand(struct proposal *p, const char *name, const struct prompt_value *v, size_t n,
 		  struct buf *out, struct err *e);
 
-/* Put `text` between BEGIN label nonce / END lines. `salt` makes the nonce unguessable. */
+/* Put `text` between BEGIN label nonce / END lines; the nonce is a hash of salt, label and text. */
 void prompt_fence(struct buf *out, const char *label, const char *text, size_t len, const char *salt);
 
 /* What the record says; prompt_facts.c. `keep` trials at most. */
