@@ -128,8 +128,8 @@ replay: all ## rebuild TRIAL from its record, judge it again, compare
 new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working template
 	$(Q)$(B)/bin/new $(call quote,$(SPEC))
 
-devices: all ## what this machine can run on
-	$(Q)$(B)/bin/iterate --devices
+devices: $(B)/bin/status ## what this machine can run on
+	$(Q)$(B)/bin/status --devices
 
 tidy: $(B)/bin/iterate ## remove leftovers of killed programs
 	$(ITERATE) --tidy

@@ -39,18 +39,18 @@ static const char HELP[] =
 	"  --try      one trial of KERNEL and PLAN, two files of mine\n"
 	"  --redo     one trial of the reply of TRIAL\n"
 	"  --adopt    one trial of FROM/kernel.cu and FROM/plan.json\n"
-	"  --devices  what this machine can run on\n"
 	"  --tidy     only put the record right and remove leftovers\n"
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
 	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS\n"
+	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
 	"exit: 0 done, 2 usage, 4 something is missing, 75 another make is at work, else the code of\n"
 	"      the step that stopped the run\n";
 
-enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, DEVICES, TIDY };
+enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
@@ -87,7 +87,7 @@ static int take_setting(const char *arg)
 static enum mode parse(int argc, char **argv)
 {
 	static const char *const modes[] = {NULL, "--resume", "--try", "--redo", "--adopt",
-		"--devices", "--tidy"};
+		"--tidy"};
 	enum mode mode = ITERATE;
 	for (int i = 1; i < argc; i++) {
 		int m = RESUME;
@@ -218,7 +218,8 @@ static void plan_redo(struct run_plan *p)
 	if (!given("DEVICE"))
 		p->device = xstrdup(t.device);
 	trial_free(&t);
-	char *reply = xasprintf("trials/%s/a0/reply.txt", id);
+	static char reply[TRIAL_PATH];
+	trial_path(reply, id, "a0/reply.txt");
 	if (!file_exists(reply)) { /* a sweep or a file of somebody's: its sources are the reply */
 		plan_files(p, "adopt", xasprintf("trials/%s/a0/candidate/kernel.cu", id),
 			   xasprintf("trials/%s/a0/candidate/plan.json", id), id);
@@ -251,6 +252,7 @@ static void plan_single(struct run_plan *p, enum mode mode)
 static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 {
 	struct err e;
+	char path[TRIAL_PATH];
 	const char *weak = given("ALLOW_WEAK");
 	p->bin = bin;
 	p->spec = given("SPEC") ? given("SPEC") : default_spec();
@@ -266,7 +268,8 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		p->proposer = given("PROPOSER") ? given("PROPOSER") : default_proposer();
 	if (!trial_name_ok(p->spec) || !trial_name_ok(p->proposer))
 		die(EX_BADUSE, "SPEC and PROPOSER are names: a-z 0-9 _ -");
-	if (!file_exists(xasprintf("specs/%s/spec.json", p->spec)))
+	snprintf(path, sizeof path, "specs/%s/spec.json", p->spec);
+	if (!file_exists(path))
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
 	if (device_check(p->device, &e))
 		die_err(&e);
@@ -286,6 +289,13 @@ static void agree(const struct run *r, const char *name, const char *want)
 		    "with it, NEW=1 gives it up", r->name, name, want, s);
 }
 
+static void agree_number(const struct run *r, const char *name, int64_t want)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)want);
+	agree(r, name, text);
+}
+
 static void must_agree(const struct run *r)
 {
 	agree(r, "SPEC", r->spec);
@@ -293,9 +303,9 @@ static void must_agree(const struct run *r)
 	agree(r, "PROPOSER", r->proposer);
 	agree(r, "PROFILE", run_str(r, "profile", ""));
 	agree(r, "MODEL", run_str(r, "model", ""));
-	agree(r, "N", xasprintf("%lld", (long long)r->n));
-	agree(r, "WIDTH", xasprintf("%lld", (long long)r->width));
-	agree(r, "SEED", xasprintf("%lld", (long long)r->seed));
+	agree_number(r, "N", r->n);
+	agree_number(r, "WIDTH", r->width);
+	agree_number(r, "SEED", r->seed);
 }
 
 static void resume(const struct run *r, const char *bin, int moved)
@@ -331,9 +341,9 @@ static void on_signal(int sig)
 
 static void catch_signals(void)
 {
-	static const int which[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int which[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
 	struct sigaction a = {.sa_handler = on_signal};
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		sigaction(which[i], &a, NULL);
 }
 
@@ -357,8 +367,9 @@ static int finish(const struct run *r, int made, const char *bin)
 		die_err(&e);
 	if (*next && stopped) {
 		fflush(stdout);
-		printf("stopped; `make iterate` continues at %s\n", next);
-		return 128 + (int)stopped;
+		printf("stopped%s; `make iterate` continues at %s\n",
+		       stopped == SIGALRM ? ": MAX_WALL_S is over" : "", next);
+		return stopped == SIGALRM ? EX_AGAIN : 128 + (int)stopped;
 	}
 	if (*next) {
 		int code = made ? stop_code(r) : EX_HARNESS;
@@ -405,22 +416,11 @@ static const char *short_path(const char *path)
 	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
-static void devices(void)
-{
-	static const char *const all[] = {"cuda", "emu", "sim"};
-	struct err e;
-	for (int i = 0; i < 3; i++) {
-		int bad = device_check(all[i], &e);
-		printf("%-5s %s%s\n", all[i], bad ? e.text : device_note(all[i]),
-		       strcmp(all[i], device_default()) == 0 ? "  (default)" : "");
-	}
-}
-
 /* The run to work on; 0 when there is nothing to do. */
 static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct err *e)
 {
 	struct run r;
-	struct run_plan plan = {0};
+	static struct run_plan plan; /* its strings live as long as we do */
 	int rolled;
 	if (runs_newest(name, e))
 		return -1;
@@ -463,10 +463,6 @@ int main(int argc, char **argv)
 		return fflush(stdout) ? EX_SYS : EX_DONE;
 	}
 	enum mode mode = parse(argc, argv);
-	if (mode == DEVICES) {
-		devices();
-		return EX_DONE;
-	}
 	if (stage_dry_make()) {
 		puts("iterate: would start or continue a run; make -n, -q and -t start nothing");
 		return EX_DONE;
@@ -491,6 +487,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	banner(&r);
 	catch_signals();
+	alarm((unsigned)run_num(&r, "max_wall_s", 0)); /* 0: none */
 	int made = runs_drive(&r, bin, &make_pid, &e);
 	if (made < 0)
 		die_err(&e);

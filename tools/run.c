@@ -149,18 +149,26 @@ static void note_death(const struct job *j)
 	verdict_in_free(&up);
 }
 
+/* A code that a stage ends with on purpose, after noting the failure. */
+static int is_exit_code(int code)
+{
+	return code == EX_BADUSE || code == EX_BADINPUT || code == EX_NOENV || code == EX_HARNESS ||
+	       code == EX_AGAIN || code == EX_SYS;
+}
+
 /* One try. 0 when the verdict is there. */
 static int try_once(struct job *j, struct err *e)
 {
 	const char *argv[] = {j->program, j->info->arg ? j->info->arg : j->target,
 			      j->info->arg ? j->target : NULL, NULL};
-	const char *env[ENV_MAX];
+	static const char *env[ENV_MAX]; /* built once; its strings live as long as we do */
 	struct spawn_request q = {
 		.argv = argv, .env = env, .out = SPAWN_NULL, .err = SPAWN_KEEP,
 		.wall_s = wall_limit(j->info), .flags = SPAWN_SAME_SESSION,
 	};
 	struct spawn_result r;
-	make_env(j, env);
+	if (!env[0])
+		make_env(j, env);
 	if (spawn_run(&q, &r, e)) {
 		j->code = e->code;
 		snprintf(j->text, sizeof j->text, "%.150s", e->text);
@@ -175,7 +183,7 @@ static int try_once(struct job *j, struct err *e)
 		snprintf(j->text, sizeof j->text, "exit 0, but %.120s", e->text);
 		j->code = EX_HARNESS;
 		note_death(j);
-	} else if (j->code >= 128) {
+	} else if (!is_exit_code(j->code)) { /* a signal, or a run time that ended it */
 		note_death(j);
 		j->code = EX_HARNESS;
 	}

@@ -23,12 +23,13 @@
 #include <unistd.h>
 
 static const char HELP[] =
-	"usage: status [--champion [--SPEC=name] | --stale]\n"
+	"usage: status [--champion [--SPEC=name] | --stale | --devices]\n"
 	"\n"
 	"  (none)       the newest run: trials by verdict and reason, champion, spend, what is in\n"
 	"               flight\n"
 	"  --champion   the best candidate of every problem (or of SPEC) on every device\n"
 	"  --stale      trials with verdicts of programs other than the present builds\n"
+	"  --devices    what this machine can run on\n"
 	"\n"
 	"exit: 0 done, 2 usage, 3 malformed record\n";
 
@@ -164,7 +165,7 @@ static int print_stale(void)
 			const char *name = tool ? json_get_str(tool, "name", "") : "";
 			if (in.kind != V_SKIP && trial_name_ok(name) &&
 			    strcmp(sha, present(name)) != 0)
-				printf("%s%s", any++ ? " " : xasprintf("%s ", id), step_info((enum step)k)->name);
+				printf("%s %s", any++ ? "" : id, step_info((enum step)k)->name);
 			verdict_in_free(&in);
 		}
 		if (any)
@@ -176,11 +177,22 @@ static int print_stale(void)
 	return 0;
 }
 
+static void devices(void)
+{
+	static const char *const all[] = {"cuda", "emu", "sim"};
+	struct err e;
+	for (int i = 0; i < 3; i++) {
+		int bad = device_check(all[i], &e);
+		printf("%-5s %s%s\n", all[i], bad ? e.text : device_note(all[i]),
+		       strcmp(all[i], device_default()) == 0 ? "  (default)" : "");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
 	const char *spec = NULL;
-	int champion = 0, stale = 0;
+	int champion = 0, stale = 0, list = 0;
 	prog_name(argv[0]);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "-h") == 0) {
@@ -189,12 +201,18 @@ int main(int argc, char **argv)
 		}
 		if (strcmp(argv[i], "--champion") == 0)
 			champion = 1;
+		else if (strcmp(argv[i], "--devices") == 0)
+			list = 1;
 		else if (strcmp(argv[i], "--stale") == 0)
 			stale = 1;
 		else if (strncmp(argv[i], "--SPEC=", 7) == 0)
 			spec = argv[i] + 7;
 		else
 			die(EX_BADUSE, "'%s' is no option; -h for help", argv[i]);
+	}
+	if (list) {
+		devices();
+		return EX_DONE;
 	}
 	int rc = champion ? print_champions(spec) : stale ? print_stale() : print_run(&e);
 	if (rc < 0)

@@ -32,12 +32,13 @@ static size_t jobserver(const char *flags, struct spawn_fd fds[2])
 int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct err *e)
 {
 	const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
-	char *clean = xstrdup(flags ? flags : "");
+	static char *clean;
+	clean = xstrdup(flags ? flags : "");
 	char *over = strstr(clean, "-- ");
 	if (over)
 		*over = '\0'; /* the outer make's NAME=value settings */
 	struct spawn_fd fds[2];
-	const char *argv[10];
+	static const char *argv[10]; /* these strings live as long as we do */
 	int n = 0;
 	argv[n++] = make && *make ? make : "make";
 	argv[n++] = "-f";

@@ -1,6 +1,7 @@
 #!/bin/sh
 # kill -9 at every instant of a step; the rerun ends the same and repeats no finished step.
 . "$(dirname "$0")/../lib.sh"
+case $build in *-san) skip_all "LD_PRELOAD and sanitizers do not mix" ;; esac
 fake_tree
 
 reset() {

@@ -38,4 +38,11 @@ ok "that costs the trial nothing" not test -e trials/0001/judge.json
 TS_RETRIES=6 iterate --N=2 >"$work/second" 2>&1
 ok "waiting for it helps: the run goes on by itself" grep -q 'run r0001 is done' "$work/second"
 ok "no second proposal" same 1 "$(calls '0001 a0/propose')"
+
+rm -rf trials champion
+export FAKE_DO=judge:sleep
+ok "MAX_WALL_S ends a make" has 'MAX_WALL_S is over; `make iterate` continues at 0001' \
+	iterate --N=2 --MAX_WALL_S=1
+unset FAKE_DO
+ok "and the run goes on later" has 'run r0001 is done' iterate --N=2
 finish
