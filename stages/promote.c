@@ -184,6 +184,12 @@ static void put_reasons(struct jsonw *w, const cJSON *old, const char *code)
 	jw_end(w);
 }
 
+/* Our own trouble is not charged to the search, nor is a sweep that has nothing left to try. */
+static int charged(const struct stage *s)
+{
+	return s->v.kind != V_INVALID && strcmp(s->v.code, "propose.space_done") != 0;
+}
+
 static void put_after(struct stage *s, const struct closing *c, const cJSON *old, double ratio)
 {
 	struct jsonw *w = &s->v.data;
@@ -205,7 +211,7 @@ static void put_after(struct stage *s, const struct closing *c, const cJSON *old
 		jw_item(w, NULL, r);
 	jw_end(w);
 	jw_int(w, "closed", 1 + (old ? (int64_t)json_get_num(old, "closed", 0) : 0));
-	jw_int(w, "charged", (s->v.kind != V_INVALID) +
+	jw_int(w, "charged", charged(s) +
 	       (old ? (int64_t)json_get_num(old, "charged", 0) : 0));
 	put_reasons(w, old ? json_get(old, "reasons") : NULL, s->v.code);
 	if (c->kept && ratio > 0)
@@ -233,7 +239,7 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 	struct jsonw *w = &s->v.data;
 	jw_bool(w, "kept", c->kept);
 	jw_int(w, "attempt", s->attempt);
-	jw_bool(w, "charged", s->v.kind != V_INVALID);
+	jw_bool(w, "charged", charged(s));
 	if (!c->kept) {
 		jw_obj(w, "closed_by");
 		jw_str(w, "step", c->by->kind == V_PASS ? "promote" : step_info(c->by->step)->name);

@@ -171,27 +171,38 @@ int client_durable(const char *dir, struct client_result *r, struct err *e)
 	return r->stored;
 }
 
-/* Wait for a client that another propose left behind. It cannot work longer than total_ms. */
-static int wait_orphan(const char *dir, const struct client_limits *l, struct err *e)
+int client_hold(const char *dir, long wait_ms, struct err *e)
 {
 	char path[512];
-	long waited = 0;
-	int fd, rc = 0;
+	int fd;
 
 	path_in(path, dir, "request.json");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "cannot open '%s'", path);
-	while (flock(fd, LOCK_EX | LOCK_NB) && rc == 0) {
+		return errno == ENOENT ? -2 : err_sys(e, "cannot open '%s'", path);
+	for (long waited = 0; flock(fd, LOCK_EX | LOCK_NB); waited += 50) {
+		int rc = 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			rc = err_sys(e, "cannot lock '%s'", path);
-		else if (waited > l->total_ms + 10000)
+		else if (waited > wait_ms)
 			rc = err_set(e, EX_AGAIN, "the client of an earlier make still holds '%s'", path);
-		usleep(100000);
-		waited += 100;
+		if (rc) {
+			close(fd);
+			return -1;
+		}
+		usleep(50000);
 	}
-	close(fd);
-	return rc;
+	return fd;
+}
+
+/* Wait for a client that another propose left behind. It cannot work longer than total_ms. */
+static int wait_orphan(const char *dir, const struct client_limits *l, struct err *e)
+{
+	int fd = client_hold(dir, l->total_ms + 10000, e);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -1 ? -1 : 0;
 }
 
 static void add_env(const char **env, size_t *n, char **own, size_t *nown, const char *name)
@@ -207,7 +218,7 @@ static void add_env(const char **env, size_t *n, char **own, size_t *nown, const
 static int run_client(const char *dir, const struct client_request *q, struct client_result *r,
 		      struct err *e)
 {
-	static const char *const pass[] = {"HOME", "PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy",
+	static const char *const pass[] = {"HOME", "PATH", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "http_proxy",
 					   "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY",
 					   "all_proxy", "ALL_PROXY"};
 	const char *env[16] = {"LC_ALL=C"};

@@ -77,6 +77,10 @@ void client_result_free(struct client_result *r);
 /* Is there a durable reply for the request in `dir`? 1 (r filled), 0, -1. */
 int client_durable(const char *dir, struct client_result *r, struct err *e);
 
+/* Hold the request of `dir` (flock on request.json, dropped when the descriptor is closed or the
+ * process ends), waiting for another holder. The descriptor; -2 when there is no request; -1. */
+int client_hold(const char *dir, long wait_ms, struct err *e);
+
 /* For the client itself: read "limits" of a request over the defaults, write client.json. */
 void client_limits_read(const cJSON *limits, struct client_limits *out);
 

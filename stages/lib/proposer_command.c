@@ -86,8 +86,12 @@ static void plan_view(struct command *c)
 	/* A program named by its path is shown, and nothing beside it. */
 	if (n < sizeof word && memchr(c->text, '/', n)) {
 		snprintf(word, sizeof word, "%.*s", (int)n, c->text);
-		if (realpath(word, real))
+		if (word[0] == '/') {
+			add_path(c, keep(c, xstrdup(word)), CONFINE_EXEC, 0);
+		} else if (realpath(word, real)) { /* it starts in "/", not here */
 			add_path(c, keep(c, xstrdup(real)), CONFINE_EXEC, 0);
+			c->text = keep(c, xasprintf("'%s'%s", real, c->text + n));
+		}
 	}
 	if (!extra)
 		return;
@@ -129,8 +133,8 @@ static int run_command(struct stage *s, const struct prompt *q, struct spawn_res
 
 	if (!c.text || !*c.text)
 		return err_set(e, EX_NOENV, "no proposer command: set PROPOSER_COMMAND");
-	argv[2] = c.text;
 	plan_view(&c);
+	argv[2] = c.text;
 	plan_env(&c);
 	struct confine f = {
 		.calls = CONFINE_CALLS_COMMAND, .paths = c.path, .path_count = c.npaths, .proc = 1,

@@ -21,13 +21,10 @@
 #include "../lib/verdict.h"
 
 #include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
@@ -172,6 +169,7 @@ static int on_progress(void *ctx, curl_off_t dlt, curl_off_t dl, curl_off_t ult,
 
 static CURL *make_handle(struct client *c, struct answer *a)
 {
+	const char *ca = getenv("CURL_CA_BUNDLE") ? getenv("CURL_CA_BUNDLE") : getenv("SSL_CERT_FILE");
 	CURL *h = curl_easy_init();
 	double left = left_s(c);
 	long total = left > 0.001 ? (long)(left * 1000) : 1;
@@ -189,6 +187,8 @@ static CURL *make_handle(struct client *c, struct answer *a)
 		curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
 		curl_easy_setopt(h, CURLOPT_POSTFIELDS, buf_str(&c->body));
 	}
+	if (ca && *ca)
+		curl_easy_setopt(h, CURLOPT_CAINFO, ca);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, c->limits.connect_ms);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, total);
 	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
@@ -431,30 +431,14 @@ static int load(struct client *c, const char *path, struct err *e)
 	return take_key(c, e) || take_headers(c, e) ? -1 : 0;
 }
 
-/* Hold the request while working on it; another client on it is waited for. */
-static int lock_request(const struct client *c, const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0)
-		return err_sys(e, "cannot open '%s'", path);
-	while (flock(fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return err_sys(e, "cannot lock '%s'", path);
-		if (left_s(c) < 0)
-			return err_set(e, EX_AGAIN, "another client still holds '%s'", path);
-		usleep(50000);
-	}
-	return 0;
-}
-
 static int work(struct client *c, const char *path, struct err *e)
 {
 	struct client_result have = {0};
 	struct answer a = {0};
 	int rc;
 
-	if (load(c, path, e) || lock_request(c, path, e))
+	/* Held until the process ends: whoever else wants this reply waits for it. */
+	if (load(c, path, e) || client_hold(c->dir, c->limits.total_ms, e) < 0)
 		return -1;
 	rc = client_durable(c->dir, &have, e);
 	client_result_free(&have);

@@ -166,6 +166,9 @@ new_run "$SPEC" command 1 1 ".command=\"env; printf '\`\`\`cuda kernel.cu\\\\nx\
 (cd "$W" && SECRET_KEY=s3cr3t PROPOSER_ENV=GIVEN GIVEN=yes "$BIN/propose" trials/0001/a0/propose.json) >/dev/null 2>&1
 check "its environment is what was named" sh -c "grep -q GIVEN=yes '$A/reply.txt' && ! grep -q s3cr3t '$A/reply.txt'"
 
+new_run "$SPEC" command 1 1 '.command="./agent.sh word"'; printf '#!/bin/sh\necho "\`\`\`cuda kernel.cu"; echo "int $1;"; echo "\`\`\`"\n' >"$W/agent.sh"; chmod 755 "$W/agent.sh"; propose 0001
+same "a command named by a relative path" "0 pass ok int word;" "$CODE $(verdict 0001) $(cat "$A/candidate/kernel.cu")"
+
 # ---- files and recorded replies ----
 given() { # FILE NAME
 	mkdir -p "$W/trials/runs/r0001/given"; cp "$1" "$W/trials/runs/r0001/given/$2"
