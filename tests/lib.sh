@@ -98,10 +98,10 @@ real_tree() {
 
 # A tree with fake stages (tests/fault/fake_stage.c) between the real wrapper, promote and iterate.
 fake_tree() {
-	mkdir -p "$work/tree/bin" "$work/tree/specs/vector_add" "$work/tree/tools"
+	mkdir -p "$work/tree/bin" "$work/tree/specs" "$work/tree/tools"
 	cd "$work/tree" || exit 1
 	ln -s "$root/tools/make" tools/make
-	echo '{}' >specs/vector_add/spec.json
+	cp -r "$root/specs/vector_add" specs/
 	bin=$work/tree/bin
 	for stage in propose guard unittest tune judge bench; do
 		cp "$build/test/fake/stage" "$bin/$stage"

@@ -18,6 +18,7 @@
 #include "../stages/lib/run.h"
 #include "../stages/lib/runs.h"
 #include "../stages/lib/spawn.h"
+#include "../stages/lib/spec.h"
 #include "../stages/lib/stage.h"
 #include "../stages/lib/summary.h"
 
@@ -273,6 +274,11 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
 	if (device_check(p->device, &e))
 		die_err(&e);
+	struct spec *spec; /* a problem that cannot be read must not become a run */
+	snprintf(path, sizeof path, "specs/%s", p->spec);
+	if (spec_load(path, &spec, &e))
+		die_err(&e);
+	spec_free(spec);
 	if (strcmp(p->proposer, "openai") == 0)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
 	add_texts(p->more);

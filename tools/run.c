@@ -165,6 +165,7 @@ static int try_once(struct job *j, struct err *e)
 	struct spawn_request q = {
 		.argv = argv, .env = env, .out = SPAWN_NULL, .err = SPAWN_KEEP,
 		.wall_s = wall_limit(j->info), .flags = SPAWN_SAME_SESSION,
+		.limits = {.file_bytes = (uint64_t)8 << 30}, /* a runaway log must not fill the disk */
 	};
 	struct spawn_result r;
 	if (!env[0])

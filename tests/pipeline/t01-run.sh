@@ -48,6 +48,10 @@ ok "make -n plans no step of a finished run" not has 'run trials' \
 	make -n -f tools/make/trials.mk TS_RUN=trials/runs/r0001 TS_RUNNER=run
 ok "an unknown problem is a usage error" has 'no problem' make iterate SPEC=nope
 ok "so is a bad number" has 'whole number' make iterate N=many
+ok "a malformed problem is refused before there is a run" code 3 sh -c '
+	rm specs; cp -r "$2/specs" specs; mkdir specs/bad; echo "{}" >specs/bad/spec.json
+	"$1/iterate" --SPEC=bad --DEVICE=sim; got=$?
+	rm -r specs; ln -s "$2/specs" specs; exit $got' sh "$bin" "$root"
 ok "nothing of that left a trace" same "$before" "$(listing | wc -l)"
 
 ok "the next iterate is a new run that starts from the record" \
