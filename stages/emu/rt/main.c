@@ -43,6 +43,7 @@ int main(int argc, char **argv)
 		return 2;
 	report_io(fd_in, fd_out);
 	report_install();
+	tick_install();
 	emu_g.index = UINT32_MAX;
 	emu_hot.busy = 1;
 

@@ -10,12 +10,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 unsigned emu_notes;
-uint64_t emu_ticks;
 
 static int fd_out = 4;
 static char note_text[1024];
@@ -327,38 +325,6 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		    report_place(a, where, sizeof where));
 }
 
-static uint64_t cpu_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static void on_tick(int sig)
-{
-	static uint64_t seen, since_ms, ticks;
-	(void)sig;
-	const struct emu_script *s = script_get();
-	if (emu_g.index == UINT32_MAX)
-		return;
-	emu_ticks++;
-	if (seen != emu_g.progress) {
-		seen = emu_g.progress;
-		ticks = 0;
-		since_ms = 0;
-	} else if (++ticks % 64 == 0) {
-		uint64_t now = cpu_ms();
-		if (!since_ms)
-			since_ms = now;
-		else if (now - since_ms > (s->stall_ms ? s->stall_ms : 5000))
-			emu_g.expired = EMU_DEADLOCK;
-	}
-	if (s->limit_ms && emu_ticks * EMU_TICK_US / 1000 > s->limit_ms)
-		emu_g.expired = EMU_TIME_LIMIT;
-	if (!emu_hot.busy)
-		sched_preempt();
-}
-
 void report_install(void)
 {
 	static char stack[64 * 1024] __attribute__((aligned(16)));
@@ -369,8 +335,4 @@ void report_install(void)
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
 		sigaction(faults[i], &a, NULL);
-	/* on the thread's own stack, and not blocked while the thread is away */
-	struct sigaction t = {.sa_flags = SA_NODEFER | SA_RESTART};
-	t.sa_handler = on_tick;
-	sigaction(SIGALRM, &t, NULL);
 }

@@ -38,6 +38,8 @@ enum fiber_state {
 	FIBER_GRID
 };
 
+enum { FIBER_STATES = 8 };
+
 struct fiber {
 	/* the first cache line: all that a switch touches */
 	void *sp;
@@ -52,6 +54,8 @@ struct fiber {
 	unsigned mask;
 	/* the rest */
 	unsigned source;
+	unsigned next_state;
+	uint32_t states[FIBER_STATES]; /* registers at recent ticks, see tick.c */
 	unsigned n_copies, n_commits;
 	struct copy *copies; /* pending asynchronous copies, made on first use */
 	char *stack_low, *stack_high;
@@ -229,6 +233,9 @@ void report_stuck(uint32_t status) __attribute__((noreturn));
 void report_reply(uint32_t status, const char *text);
 const char *report_place(uintptr_t address, char *out, size_t room);
 void report_io(int in, int out);
+
+/* tick.c */
+void tick_install(void);
 
 /* lines.c */
 int lines_find(uintptr_t pc, const char **file);
