@@ -173,7 +173,7 @@ static void name_buffers(const struct emu *m, char *text, size_t size)
 	}
 }
 
-/* One command and its reply. Fills out->status, text, elapsed_ns. */
+/* One command and its reply. Fills out->status, text, wall_ns. */
 static void talk(struct emu *m, const struct emu_command *c, struct arm_result *out)
 {
 	struct emu_reply r;
@@ -181,7 +181,7 @@ static void talk(struct emu *m, const struct emu_command *c, struct arm_result *
 	int64_t start = arm_now_ns(), deadline = start + m->timeout_ns;
 	int k = send_all(m->child.to, c, sizeof *c) < 0 ? -1 : recv_all(m, &r, sizeof r, deadline);
 
-	out->elapsed_ns = arm_now_ns() - start;
+	out->wall_ns = arm_now_ns() - start;
 	if (k == 1) {
 		snprintf(out->text, sizeof out->text, "no end within %.1f s, or memory limit reached",
 			 (double)m->timeout_ns * 1e-9);
@@ -332,10 +332,18 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 	out->late_ns = late;
 	if (out->status != ARM_OK)
 		return 0;
-	int known = child_cpu(&m->child, &before) == 0;
+	if (child_cpu(&m->child, &before)) {
+		bury(m, out, ARM_PROTOCOL); /* gone since its last reply: it has no clock */
+		return 0;
+	}
 	talk(m, &c, out);
-	if (out->status == ARM_OK && known && child_cpu(&m->child, &m->cpu_at_reply) == 0)
-		out->cpu_ns = (int64_t)((m->cpu_at_reply - before) * 1e9);
+	if (out->status != ARM_OK)
+		return 0;
+	if (child_cpu(&m->child, &m->cpu_at_reply)) {
+		bury(m, out, ARM_PROTOCOL);
+		return 0;
+	}
+	out->cpu_ns = out->elapsed_ns = (int64_t)((m->cpu_at_reply - before) * 1e9);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static int arm_sim_run(struct arm *a, const struct arm_run_opts *r, struct arm_r
 	(void)e;
 	out->status = ARM_OK;
 	out->late_ns = 0;
-	out->elapsed_ns = out->cpu_ns = sim_ns(a->impl, r->sim_session, r->sim_rep);
+	out->elapsed_ns = out->wall_ns = out->cpu_ns = sim_ns(a->impl, r->sim_session, r->sim_rep);
 	return 0;
 }
 
