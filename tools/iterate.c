@@ -388,30 +388,6 @@ static int finish(const struct run *r, int made, const char *bin)
 	return summary_print(r, bin, &e) ? (warn("%s", e.text), EX_DONE) : EX_DONE;
 }
 
-static void banner(const struct run *r)
-{
-	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
-	const char *from = json_get_str(r->json, "state_from", NULL);
-	const cJSON *list = json_get(r->json, "trials");
-	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
-	       *note ? " (" : "", note, *note ? ")" : "", list->child->valuestring,
-	       cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1)->valuestring);
-	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
-	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
-	       (long long)r->seed);
-	printf("  budget    ");
-	summary_budget(r);
-	if (from)
-		printf("  reuse     records up to trial %s, champion %s\n", from,
-		       run_champion(r) ? run_champion(r) : "none yet (the baseline)");
-	else
-		printf("  reuse     nothing yet: first run of %s on %s\n", r->spec, r->device);
-	if (*key && getenv(key))
-		printf("  key       in the environment (%s): make and its children can see it; a 0600 "
-		       "file named by the profile is safer\n", key);
-	fflush(stdout);
-}
-
 /* Our own path below the working directory when it is there: it appears in make's output. */
 static const char *short_path(const char *path)
 {
@@ -491,7 +467,7 @@ int main(int argc, char **argv)
 		return EX_DONE;
 	if (run_read(name, &r, &e) || runs_claim(&r, &e))
 		die_err(&e);
-	banner(&r);
+	summary_banner(&r);
 	catch_signals();
 	alarm((unsigned)run_num(&r, "max_wall_s", 0)); /* 0: none */
 	int made = runs_drive(&r, bin, &make_pid, &e);

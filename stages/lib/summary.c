@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void count(struct summary *s, const struct verdict_in *in)
@@ -119,7 +120,7 @@ void summary_rows(const struct run *r, const struct summary *s)
 	print_spend(r);
 }
 
-void summary_budget(const struct run *r)
+static void summary_budget(const struct run *r)
 {
 	static const char *const keys[] = {"max_calls", "max_tokens", "max_usd", "max_gpu_s",
 		"max_wall_s"};
@@ -130,6 +131,30 @@ void summary_budget(const struct run *r)
 			printf("%s%s %g", any++ ? ", " : "", keys[i] + 4, v);
 	}
 	puts(any ? "" : "no limit");
+}
+
+void summary_banner(const struct run *r)
+{
+	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
+	const char *from = json_get_str(r->json, "state_from", NULL);
+	const cJSON *list = json_get(r->json, "trials");
+	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
+	       *note ? " (" : "", note, *note ? ")" : "", list->child->valuestring,
+	       cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1)->valuestring);
+	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
+	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
+	       (long long)r->seed);
+	printf("  budget    ");
+	summary_budget(r);
+	if (from)
+		printf("  reuse     records up to trial %s, champion %s\n", from,
+		       run_champion(r) ? run_champion(r) : "none yet (the baseline)");
+	else
+		printf("  reuse     nothing yet: first run of %s on %s\n", r->spec, r->device);
+	if (*key && getenv(key))
+		printf("  key       in the environment (%s): make and its children can see it; a 0600 "
+		       "file named by the profile is safer\n", key);
+	fflush(stdout);
 }
 
 int summary_print(const struct run *r, const char *bin, struct err *e)

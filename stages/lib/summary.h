@@ -26,7 +26,7 @@ void summary_free(struct summary *s);
 
 /* Lines on standard output. */
 void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
-void summary_budget(const struct run *r);                        /* rest of a line */
+void summary_banner(const struct run *r); /* what is about to run, and what is reused */
 
 /* The rows, then the report is rendered by BIN/render and its path printed. */
 int summary_print(const struct run *r, const char *bin, struct err *e);

@@ -59,7 +59,7 @@ $(OBJECTS): $(B)/obj/%.o: %.c $(B)/ok/flags | $(sort $(dir $(OBJECTS)))
 
 $(LIB): $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC)) $(B)/ok/flags
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+	$(Q)rm -f $@.tmp && ar rcs $@.tmp $(filter %.o,$^) && mv $@.tmp $@
 
 # The program appears by rename: a running trial never sees half of one.
 define program
