@@ -158,10 +158,12 @@ static int measure(struct bench *b, struct err *e)
 			return 0;
 	}
 	b->fresh.first = b->first.n;
-	if (contest_fixed(&b->fresh, CONTEST_CONFIRM, e) != 0)
-		return -1;
-	if (b->fresh.kind == V_PASS)
-		contest_confirm(&b->fresh);
+	for (int n = CONTEST_CONFIRM; b->fresh.kind == V_NONE; n *= 2) {
+		if (contest_fixed(&b->fresh, n, e) != 0)
+			return -1;
+		if (b->fresh.kind == V_PASS)
+			contest_confirm(&b->fresh);
+	}
 	return 0;
 }
 

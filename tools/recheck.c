@@ -9,6 +9,7 @@
  */
 #include "file.h"
 #include "json.h"
+#include "recheck_math.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,12 +21,12 @@ static const char HELP[] =
 	"\n"
 	"usage: recheck trials/NNNN/bench.json [trials/NNNN/confirm.json ...]\n"
 	"\n"
-	"Checks the hashes of the raw file and of the pre-registration, the drawn order of arms and\n"
-	"input sets, every block, session and look, the guards, the estimate and the verdict.\n"
+	"Checks the hashes of raw file and pre-registration, the drawn order of arms and input sets,\n"
+	"every block, session and look, the guards, the estimate and the verdict.\n"
 	"\n"
 	"exit: 0 everything agrees, 1 something does not (printed), 2 usage, 3 malformed file\n";
 
-enum { MAXW = 64, MAXB = 128, MAXS = 24 };
+enum { MAXW = 64, MAXS = 24 };
 
 struct sample {
 	uint64_t ticks;
@@ -35,8 +36,8 @@ struct sample {
 struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
-	double trim, se_target, decisive, slack, solo_z, weight[MAXW];
-	int kmin, kmax, nw, bmin, bmax, quads, ring, voids, solo, anchor, confirm_n;
+	double trim, se_target, decisive, slack, time_s, weight[MAXW];
+	int kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n;
 };
 
 static int bad, checks;
@@ -59,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void expect(int ok, const char *fmt
 
 static int same(double a, double b)
 {
-	return (isnan(a) && isnan(b)) || a == b || fabs(a - b) <= 1e-9 * (1 + fabs(a));
+	return isnan(a) ? isnan(b) : a == b || fabs(a - b) <= 1e-9 * (1 + fabs(a));
 }
 
 /* null stands for a number that does not exist or is infinite. */
@@ -70,14 +71,6 @@ static void expect_num(const cJSON *o, const char *key, double want, const char 
 	if (!isfinite(want))
 		want = NAN;
 	expect(same(got, want), "%s: %s is %.12g, recomputed %.12g", where, key, got, want);
-}
-
-static uint64_t little(const unsigned char *p, int n)
-{
-	uint64_t v = 0;
-	while (n--)
-		v = v * 256 + p[n];
-	return v;
 }
 
 static void load_raw(const struct buf *f)
@@ -98,109 +91,11 @@ static void load_raw(const struct buf *f)
 	}
 }
 
-/* ---- statistics, written again ---- */
-
-static void order(double *x, int n)
-{
-	for (int i = 1; i < n; i++)
-		for (int j = i; j > 0 && x[j] < x[j - 1]; j--) {
-			double t = x[j];
-			x[j] = x[j - 1];
-			x[j - 1] = t;
-		}
-}
-
-static double average(const double *x, int from, int to)
-{
-	long double s = 0;
-	for (int i = from; i < to; i++)
-		s += x[i];
-	return (double)(s / (to - from));
-}
-
-static double spread(const double *x, int n)
-{
-	long double s = 0, m = average(x, 0, n);
-	for (int i = 0; i < n; i++)
-		s += (x[i] - m) * (x[i] - m);
-	return n > 1 ? (double)sqrtl(s / (n - 1)) : 0;
-}
-
-static double middle(const double *x, int n)
-{
-	double y[4 * MAXB];
-	memcpy(y, x, (size_t)n * sizeof *y);
-	order(y, n);
-	return (y[(n - 1) / 2] + y[n / 2]) / 2;
-}
-
-static double median_error(const double *x, int n)
-{
-	double y[4 * MAXB], m = middle(x, n);
-	for (int i = 0; i < n; i++)
-		y[i] = fabs(x[i] - m);
-	return 1.2533 * 1.4826 * middle(y, n) / (m * sqrt(n));
-}
-
-static double trimmed(const double *x, int n, double trim, double *se)
-{
-	double y[MAXB];
-	memcpy(y, x, (size_t)n * sizeof *y);
-	order(y, n);
-	int c = (int)(trim * n);
-	double m = average(y, c, n - c);
-	for (int i = 0; i < c; i++) {
-		y[i] = y[c];
-		y[n - 1 - i] = y[n - 1 - c];
-	}
-	*se = n > 1 ? spread(y, n) * sqrt(n) / (n - 2 * c) : HUGE_VAL;
-	return m;
-}
-
-/* P(|T| <= t) for whole nu: the finite series of Abramowitz & Stegun 26.7.3 and 26.7.4. */
-static double t_inside(double t, int nu)
-{
-	double a = atan(t / sqrt(nu)), c = cos(a), term = nu % 2 ? c : 1, sum = 0;
-	for (int k = nu % 2 ? 1 : 0; k <= nu - 2; k += 2) {
-		sum += term;
-		term *= c * c * (k + 1) / (k + 2);
-	}
-	return nu % 2 ? (a + sin(a) * sum) * 2 / M_PI : sin(a) * sum;
-}
-
-static double t_value(double p, int nu)
-{
-	double lo = 0, hi = 1e6;
-	for (int i = 0; i < 200; i++) {
-		double m = (lo + hi) / 2;
-		*(t_inside(m, nu) < 2 * p - 1 ? &lo : &hi) = m;
-	}
-	return lo;
-}
-
-/* Ratio of two t densities, the mixture's over the null's. */
-static double bayes(double t, int k, double g)
-{
-	double wide = sqrt(1 + k * g), nu = k - 1;
-	double null = pow(1 + t * t / nu, -(nu + 1) / 2);
-	double mix = pow(1 + t * t / (nu * wide * wide), -(nu + 1) / 2) / wide;
-	return isinf(t) ? pow(1 + k * g, nu / 2) : mix / null;
-}
-
-static uint64_t draw(const char *seed, const char *what, int a, int b, int c, int d)
-{
-	char text[160];
-	uint8_t h[32];
-	int n = snprintf(text, sizeof text, "%s:%s:%d:%d:%d:%d", seed, what, a, b, c, d);
-	hash_bytes(text, (size_t)n, h);
-	return little(h, 8);
-}
-
 /* ---- one session ---- */
 
 struct result {
-	double theta, w[MAXW], anchor;
-	int apart, broken;
+	double theta, w[MAXW], anchor, solo;
+	int broken;
 };
 
 /* The order of a quad is drawn: A B B A when the bit is 0. */
@@ -221,8 +116,10 @@ static void check_draws(const struct plan *p, const struct sample *s)
 
 static void one_workload(const struct plan *p, int session, int w, const cJSON *j, struct result *r)
 {
-	double sum[MAXB][3] = {{0}}, tied[3] = {0}, alone[4 * MAXB], company[4 * MAXB], l[MAXB], se = 0;
-	int blocks = 0, na = 0, nc = 0, reps[MAXB] = {0};
+	static double sum[2][MAXB][3], alone[4 * MAXB], company[4 * MAXB];
+	double l[MAXB], se = 0;
+	int blocks = 0, ties = 0, na = 0, nc = 0, reps[MAXB] = {0};
+	memset(sum, 0, sizeof sum);
 	for (size_t i = 0; i < count; i++) {
 		const struct sample *s = &all[i];
 		if ((int)s->session != session || (int)s->workload != w)
@@ -232,21 +129,22 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 			die(EX_BADINPUT, "the raw file has too many blocks");
 		if (s->phase == 1 && na < 4 * MAXB)
 			alone[na++] = (double)s->ticks;
+		if (s->phase >= 2)
+			sum[s->phase & 1][s->block][s->arm % 3] += (double)s->ticks;
+		if (s->phase == 3)
+			ties = (int)s->block + 1 > ties ? (int)s->block + 1 : ties;
 		if (s->phase == 2) {
-			sum[s->block][s->arm % 3] += (double)s->ticks;
 			reps[s->block]++;
 			blocks = (int)s->block + 1 > blocks ? (int)s->block + 1 : blocks;
 			if (s->arm == 0 && nc < 4 * MAXB)
 				company[nc++] = (double)s->ticks;
 		}
-		if (s->phase == 3)
-			tied[s->arm % 3] += (double)s->ticks;
 	}
 	const cJSON *bl = json_get(j, "blocks");
 	expect(bl && cJSON_GetArraySize(bl) == blocks, "session %d: number of blocks", session);
 	for (int b = 0; b < blocks; b++) {
 		expect(reps[b] == 4 * p->quads, "session %d: block %d has %d reps", session, b, reps[b]);
-		l[b] = log(sum[b][0] / sum[b][1]);
+		l[b] = log(sum[0][b][0] / sum[0][b][1]);
 		const cJSON *v = bl ? cJSON_GetArrayItem(bl, b) : NULL;
 		expect(v && same(v->valuedouble, l[b]), "session %d: block %d", session, b);
 		double theta = trimmed(l, b + 1, p->trim, &se);
@@ -259,13 +157,13 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 	expect_num(j, "theta", r->w[w], "workload");
 	if (p->solo && na && nc) {
 		double gap = log(middle(alone, na) / middle(company, nc));
-		double err = hypot(median_error(alone, na), median_error(company, nc));
 		expect_num(j, "solo", gap, "workload");
-		r->apart |= fabs(gap) > p->slack + p->solo_z * err;
+		r->solo += p->weight[w] * gap;
 	}
-	double anchor = p->anchor ? log(tied[2] / tied[1]) : NAN;
-	if (p->anchor)
-		expect_num(j, "anchor", anchor, "workload");
+	for (int b = 0; b < ties; b++)
+		l[b] = log(sum[1][b][2] / sum[1][b][1]);
+	double anchor = ties ? trimmed(l, ties, p->trim, &se) : NAN;
+	expect_num(j, "anchor", anchor, "workload");
 	r->anchor += p->weight[w] > 0 ? p->weight[w] * anchor : 0;
 }
 
@@ -283,11 +181,11 @@ static void one_session(const struct plan *p, int session, const cJSON *j, struc
 		weights += p->weight[w];
 	}
 	r->theta /= weights;
-	r->anchor /= weights;
+	r->anchor /= weights, r->solo /= weights;
 	if (r->broken)
 		return;
 	expect_num(j, "theta", r->theta, "session");
-	expect(cJSON_IsTrue(json_get(j, "void")) == r->apart, "session %d: void or not", session);
+	expect_num(j, "solo", r->solo, "session");
 }
 
 /* ---- the decision ---- */
@@ -324,28 +222,45 @@ static int guard(const struct plan *p, double w[MAXW][MAXS], int k)
 	return all_held;
 }
 
-static const char *confirmed(const struct plan *p, const double *theta, double w[MAXW][MAXS], int k)
+/* -1: the champion alone runs at another speed; 1: the candidate beats it alone too; 0: open. */
+static int alone_too(const struct plan *p, const double *theta, const double *solo, int k)
 {
-	if (average(theta, 0, k) < p->confirm_floor)
-		return "reject";
-	int hurt = 0;
-	for (int i = 0; i < p->nw; i++)
-		hurt |= average(w[i], 0, k) < log(1 + p->guard);
-	return hurt ? "reject" : "pass";
+	double both[MAXS], m = average(solo, 0, k), h = t_value(0.975, k - 1) * spread(solo, k) / sqrt(k);
+	for (int i = 0; i < k; i++)
+		both[i] = theta[i] + fmin(solo[i], p->slack);
+	if (!p->solo || m + h < -p->slack)
+		return p->solo ? -1 : 1;
+	h = t_value(p->level, k - 1) * spread(both, k) / sqrt(k), m = average(both, 0, k);
+	return m > p->confirm_floor && m - h > 0;
 }
 
-static void estimate(const cJSON *c, const char *key, const double *x, int k)
+static const char *confirmed(const struct plan *p, const double *theta, const double *solo,
+			     double w[MAXW][MAXS], int k)
 {
-	const cJSON *o = json_get(c, key);
-	const double m = average(x, 0, k), h = k > 1 ? t_value(0.975, k - 1) * spread(x, k) / sqrt(k) : NAN;
+	if (alone_too(p, theta, solo, k) < 0)
+		return "invalid";
+	const double *low = average(theta, 0, k) < p->confirm_floor ? theta : NULL;
+	for (int i = 0; i < p->nw && !low; i++)
+		low = average(w[i], 0, k) < log(1 + p->guard) ? w[i] : NULL;
+	double need = low == theta ? log(1 + p->margin) : 0;
+	if (!low)
+		return "pass";
+	if (average(low, 0, k) + t_value(p->level, k - 1) * spread(low, k) / sqrt(k) < need)
+		return "reject";
+	return k >= 2 * p->confirm_n ? "inconclusive" : NULL;
+}
+
+static void estimate(const cJSON *o, const char *key, const double *x, int k)
+{
+	double m = average(x, 0, k), h = k > 1 ? t_value(0.975, k - 1) * spread(x, k) / sqrt(k) : NAN;
 	expect_num(o, "ratio", exp(m), key), expect_num(o, "lo95", exp(m - h), key);
 	expect_num(o, "hi95", exp(m + h), key);
 }
 
 static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 {
-	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS];
-	int k = 0, voids = 0, n = 0;
+	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS], solo[MAXS];
+	int k = 0, n = 0, late = cJSON_IsTrue(json_get(c, "out_of_time"));
 	const char *verdict = NULL;
 	int first = (int)json_get_num(c, "first_session", 0);
 	const cJSON *list = json_get(c, "sessions"), *looks = json_get(c, "looks"), *s;
@@ -355,31 +270,32 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 			die(EX_BADINPUT, "too many sessions");
 		expect(!verdict, "sampling went on after the decision");
 		one_session(p, first + n++, s, &r);
-		if (r.broken || (r.apart && ++voids >= p->voids))
-			verdict = r.broken ? "reject" : "invalid";
-		if (r.broken || r.apart)
+		verdict = r.broken ? "reject" : verdict;
+		if (r.broken)
 			continue;
-		theta[k] = r.theta;
-		anchor[k] = r.anchor;
+		theta[k] = r.theta, anchor[k] = r.anchor, solo[k] = r.solo;
 		for (int i = 0; i < p->nw; i++)
 			w[i][k] = r.w[i];
 		k++;
 		if (fixed) {
-			verdict = k == p->confirm_n ? confirmed(p, theta, w, k) : NULL;
+			verdict = k % p->confirm_n ? NULL : confirmed(p, theta, solo, w, k);
 			continue;
 		}
 		int word = look(p, theta, k, cJSON_GetArrayItem(looks, k - 1));
 		if (word == 'p') {
-			int held = guard(p, w, k);
-			verdict = held > 0 ? "pass" : held < 0 ? "reject" : k >= p->kmax ? "inconclusive" : NULL;
+			int held = guard(p, w, k), free_too = alone_too(p, theta, solo, k);
+			verdict = free_too < 0 ? "invalid" : held > 0 && free_too > 0 ? "pass"
+				: held < 0 ? "reject" : k >= p->kmax ? "inconclusive" : NULL;
 		} else if (word != 'm') {
 			verdict = word == 'r' ? "reject" : "inconclusive";
 		}
 	}
+	if (!verdict && late && !fixed && k >= p->kmin && p->time_s > 0)
+		verdict = "inconclusive"; /* whether the time was really up is not in the ticks */
 	if (k)
-		estimate(c, "estimate", theta, k);
+		estimate(json_get(c, "estimate"), "estimate", theta, k);
 	if (k && p->anchor)
-		estimate(c, "anchor", anchor, k);
+		estimate(json_get(c, "anchor"), "anchor", anchor, k);
 	return verdict;
 }
 
@@ -387,11 +303,8 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 
 static double number(const cJSON *o, const char *key)
 {
-	struct err e;
-	double v = 0;
-	if (json_num(o, key, &v, "prereg", &e) != 0)
-		die_err(&e);
-	return v;
+	double v = json_get_num(o, key, NAN);
+	return isnan(v) ? (die(EX_BADINPUT, "the pre-registration has no number '%s'", key), 0) : v;
 }
 
 static void load_plan(const cJSON *j, struct plan *p)
@@ -407,10 +320,10 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->floor = number(j, "futile_floor"), p->s0 = number(j, "s0"), p->guard = number(j, "guard");
 	p->level = number(j, "guard_level"), p->confirm_floor = number(j, "confirm_floor");
 	p->kmin = (int)number(j, "k_min"), p->kmax = (int)number(j, "k_max");
-	p->voids = (int)number(j, "void_limit"), p->confirm_n = (int)number(j, "confirm_sessions");
+	p->confirm_n = (int)number(j, "confirm_sessions"), p->time_s = number(c, "time_s");
 	p->solo = cJSON_IsTrue(json_get(j, "solo")), p->anchor = cJSON_IsTrue(json_get(j, "anchor"));
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
-	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack"), p->solo_z = number(c, "solo_z");
+	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
 	p->bmin = (int)number(c, "blocks_min"), p->bmax = (int)number(c, "blocks_max");
 	cJSON_ArrayForEach(i, list) {
@@ -489,11 +402,12 @@ static void recheck(const char *path)
 int main(int argc, char **argv)
 {
 	prog_name(argv[0]);
-	if (argc == 2 && strcmp(argv[1], "-h") == 0)
-		return fputs(HELP, stdout) < 0;
 	if (argc < 2)
 		die(EX_BADUSE, "wants bench.json or confirm.json files; -h for help");
 	for (int i = 1; i < argc; i++)
-		recheck(argv[i]);
+		if (strcmp(argv[i], "-h") == 0)
+			fputs(HELP, stdout);
+		else
+			recheck(argv[i]);
 	return bad ? 1 : 0;
 }

@@ -128,7 +128,7 @@ static int measure(struct rig *r, const struct session_class *c, struct aa *a, s
 	contest_init(&t);
 	raw_begin(&raw, 1000000000);
 	t.c = c;
-	t.solo = 0;
+	t.solo_too = 0;
 	t.whole = 1;
 	t.ops = rig_ops(r);
 	t.ctx = r;

@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void contest_init(struct contest *t)
 {
 	memset(t, 0, sizeof *t);
 	t->rule = STATS_DEFAULT;
-	t->solo = 1;
+	t->solo_too = 1;
 	t->session = xcalloc(CONTEST_SESSIONS, sizeof *t->session);
 }
 
@@ -59,19 +60,19 @@ static void keep(struct contest *t, const struct session_result *r)
 {
 	double anchor = 0, weights = 0;
 	t->theta[t->k] = r->theta;
+	t->solo[t->k] = r->solo;
 	for (int i = 0; i < t->workloads; i++) {
 		t->by_workload[i][t->k] = r->w[i].theta;
-		anchor += t->weight[i] * r->w[i].anchor;
+		anchor += t->weight[i] > 0 ? t->weight[i] * r->w[i].anchor : 0;
 		weights += t->weight[i];
 	}
 	t->anchors[t->k] = weights > 0 ? anchor / weights : NAN;
 	t->k++;
 }
 
-/* One more session. *counted = 0 when it was void. t->kind is set if that ends the contest. */
-static int step(struct contest *t, int *counted, struct err *e)
+/* One more session. t->kind is set if an arm failed in it. */
+static int step(struct contest *t, struct err *e)
 {
-	*counted = 0;
 	if (t->n >= CONTEST_SESSIONS)
 		return err_set(e, EX_HARNESS, "more than %d sessions", CONTEST_SESSIONS);
 	struct session_result *r = &t->session[t->n];
@@ -81,7 +82,7 @@ static int step(struct contest *t, int *counted, struct err *e)
 				  .order_seed = t->order_seed,
 				  .c = t->c,
 				  .delta = t->whole ? NAN : stats_delta(&t->rule),
-				  .solo = t->solo,
+				  .solo = t->solo_too,
 				  .anchor = t->anchor,
 				  .ops = t->ops,
 				  .ctx = t->ctx,
@@ -91,14 +92,8 @@ static int step(struct contest *t, int *counted, struct err *e)
 	t->n++;
 	if (r->outcome != SHOT_OK) {
 		end_failed(t, r);
-	} else if (r->apart) {
-		if (++t->voids >= CONTEST_VOID)
-			end(t, V_INVALID, t->confirming ? "confirm.champion_solo" : "bench.champion_solo",
-			    "the champion ran at another speed alone than in company in %d sessions",
-			    t->voids);
 	} else {
 		keep(t, r);
-		*counted = 1;
 	}
 	return 0;
 }
@@ -123,6 +118,28 @@ static int guards(const struct contest *t, int *which)
 	return all;
 }
 
+/* Does the champion run as it does alone? -1: surely not; 1: the candidate beats it alone too; 0:
+ * not known yet. */
+static int alone(const struct contest *t)
+{
+	double both[CONTEST_SESSIONS], slack = t->c->solo_slack;
+	if (!t->solo_too)
+		return 1;
+	for (int i = 0; i < t->k; i++)
+		both[i] = t->theta[i] + fmin(t->solo[i], slack);
+	if (stats_upper(t->solo, t->k, 0.975) < -slack)
+		return -1;
+	return stats_mean(both, (size_t)t->k) > contest_confirm_floor(&t->rule) &&
+	       stats_lower(both, t->k, t->rule.guard_level) > 0;
+}
+
+static void end_apart(struct contest *t)
+{
+	end(t, V_INVALID, t->confirming ? "confirm.champion_solo" : "bench.champion_solo",
+	    "with the candidate about, the champion runs at %.3fx the speed it has alone",
+	    exp(stats_mean(t->solo, (size_t)t->k)));
+}
+
 static void end_by_word(struct contest *t, const struct stats_look *l)
 {
 	double ratio = exp(l->mean), percent = 100 * t->rule.margin;
@@ -141,33 +158,58 @@ static void end_by_word(struct contest *t, const struct stats_look *l)
 /* A winner must also hurt no workload; while that is open, sample on to the cap. */
 static void end_if_won(struct contest *t, const struct stats_look *l)
 {
-	int which, held = guards(t, &which);
-	if (held > 0)
+	int which, held = guards(t, &which), free = alone(t);
+	if (free < 0)
+		end_apart(t);
+	else if (held > 0 && free > 0)
 		end(t, V_PASS, "ok", "%.4fx the champion's speed, certified over %.3g %%",
 		    exp(l->mean), 100 * t->rule.margin);
 	else if (held < 0)
 		end(t, V_REJECT, "bench.workload", "workload %s is more than %.3g %% slower",
 		    t->name[which], -100 * t->rule.guard);
-	else if (l->k >= t->rule.k_max)
+	else if (l->k >= t->rule.k_max && !held)
 		end(t, V_INCONCLUSIVE, "bench.inconclusive",
 		    "workload %s may be more than %.3g %% slower", t->name[which],
 		    -100 * t->rule.guard);
+	else if (l->k >= t->rule.k_max)
+		end(t, V_INCONCLUSIVE, "bench.inconclusive",
+		    "faster next to the champion, not certain to be against the champion alone");
+}
+
+static double clock_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Out of time: only ever against the candidate. */
+static void end_if_late(struct contest *t, double from)
+{
+	if (t->kind != V_NONE || !(t->c->time_s > 0) || t->k < t->rule.k_min ||
+	    clock_s() - from < t->c->time_s)
+		return;
+	t->late = 1;
+	end(t, V_INCONCLUSIVE, "bench.inconclusive",
+	    "%.4fx the champion's speed; nothing certain after %d sessions and %.0f s",
+	    exp(stats_mean(t->theta, (size_t)t->k)), t->k, t->c->time_s);
 }
 
 int contest_decide(struct contest *t, struct err *e)
 {
+	double from = clock_s();
 	while (t->kind == V_NONE) {
-		int counted;
-		if (step(t, &counted, e) != 0)
+		if (step(t, e) != 0)
 			return -1;
-		if (!counted)
-			continue;
+		if (t->kind != V_NONE)
+			break;
 		struct stats_look *l = &t->look[t->looks++];
 		*l = stats_look(&t->rule, t->theta, t->k);
 		if (l->word == STATS_PROMOTE)
 			end_if_won(t, l);
 		else if (l->word != STATS_MORE)
 			end_by_word(t, l);
+		end_if_late(t, from);
 	}
 	return 0;
 }
@@ -175,8 +217,7 @@ int contest_decide(struct contest *t, struct err *e)
 int contest_fixed(struct contest *t, int sessions, struct err *e)
 {
 	while (t->kind == V_NONE && t->k < sessions) {
-		int counted;
-		if (step(t, &counted, e) != 0)
+		if (step(t, e) != 0)
 			return -1;
 	}
 	if (t->kind == V_NONE)
@@ -191,26 +232,42 @@ double contest_confirm_floor(const struct stats_rule *r)
 	return log1p(r->margin / 2);
 }
 
+/* A mean that misses its mark: surely (its upper bound does not reach `needs` either), or, before
+ * the last session, worth as many sessions again. */
+static void end_missed(struct contest *t, const double *x, double needs, const char *code,
+		       const char *what)
+{
+	double m = stats_mean(x, (size_t)t->k);
+	if (stats_upper(x, t->k, t->rule.guard_level) < needs)
+		end(t, V_REJECT, code, "%s: %.4fx the champion's speed in new processes", what, exp(m));
+	else if (t->k >= 2 * CONTEST_CONFIRM)
+		end(t, V_INCONCLUSIVE, "confirm.inconclusive",
+		    "%s: %.4fx the champion's speed, too uncertain to confirm", what, exp(m));
+	else
+		t->kind = V_NONE;
+}
+
 void contest_confirm(struct contest *t)
 {
-	double mean = stats_mean(t->theta, (size_t)t->k), floor = contest_confirm_floor(&t->rule);
-	if (mean < floor) {
-		end(t, V_REJECT, "confirm.below_margin",
-		    "only %.4fx in new processes, less than the %.4fx that confirms", exp(mean),
-		    exp(floor));
+	if (t->solo_too && alone(t) < 0) {
+		end_apart(t);
+		return;
+	}
+	if (stats_mean(t->theta, (size_t)t->k) < contest_confirm_floor(&t->rule)) {
+		end_missed(t, t->theta, stats_delta(&t->rule), "confirm.below_margin", "all workloads");
 		return;
 	}
 	for (int i = 0; i < t->workloads; i++) {
-		double m = stats_mean(t->by_workload[i], (size_t)t->k);
-		if (m >= log1p(t->rule.guard))
+		int public = t->weight[i] > 0;
+		if (stats_mean(t->by_workload[i], (size_t)t->k) >= log1p(t->rule.guard))
 			continue;
 		/* A held-out size is not named: its axes are secret. */
-		end(t, V_REJECT, t->weight[i] > 0 ? "confirm.workload" : "confirm.held_out",
-		    "%s%s is %.2f %% slower", t->weight[i] > 0 ? "workload " : "a held-out workload",
-		    t->weight[i] > 0 ? t->name[i] : "", 100 * -expm1(m));
+		end_missed(t, t->by_workload[i], 0, public ? "confirm.workload" : "confirm.held_out",
+			   public ? t->name[i] : "a held-out workload");
 		return;
 	}
-	end(t, V_PASS, "ok", "%.4fx the champion's speed, confirmed in new processes", exp(mean));
+	end(t, V_PASS, "ok", "%.4fx the champion's speed, confirmed in new processes",
+	    exp(stats_mean(t->theta, (size_t)t->k)));
 }
 
 double contest_ratio(const struct contest *t, double *lo, double *hi)

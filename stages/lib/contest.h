@@ -2,9 +2,17 @@
  * contest.h - sessions until the rule speaks: the decision of bench and confirm.
  *
  * A contest owns the plan of a comparison (workloads, weights, rule, class constants, order seed),
- * runs sessions through session.h and keeps all of them, void ones too. contest_decide stops at
- * the first word of stats_look; contest_fixed runs a given number. Both end with an outcome in
- * verdict terms; -1 is trouble of ours.
+ * runs sessions through session.h and keeps all of them. contest_decide stops at the first word of
+ * stats_look that also holds for every workload and for the champion as it runs alone;
+ * contest_fixed runs a given number. Both end with an outcome in verdict terms; -1 is trouble of
+ * ours.
+ *
+ * Alone: solo_k = ln(champion's time alone / in company), theta_k + solo_k is what the candidate
+ * gains on the champion alone. If the 95 % interval of the mean of solo lies below minus the class's
+ * slack (company slows the champion), the contest is invalid. A winner must have a mean of
+ * theta + min(solo, slack) above half the margin (as a ratio) and its one-sided lower bound above 0.
+ * Being faster in company is a burst of somebody else's work at a bad moment, never to a candidate's
+ * advantage.
  *
  * Life: contest_init, fill the plan, contest_prereg to disk, contest_decide or contest_fixed,
  * contest_write, contest_free.
@@ -22,8 +30,7 @@
 #include "verdict.h"
 
 enum {
-	CONTEST_SESSIONS = 24, /* void ones included */
-	CONTEST_VOID = 3,      /* this many void sessions make the whole invalid */
+	CONTEST_SESSIONS = 24,
 	CONTEST_CONFIRM = 4,   /* sessions of a confirmation */
 	CONTEST_AA = 4,        /* sessions of champion against itself */
 };
@@ -37,7 +44,7 @@ struct contest {
 	double weight[SESSION_WORKLOADS];    /* 0: held out, guarded only */
 	char order_seed[SESSION_SEED];
 	int order_derived;      /* 1: from SEED (sim); 0: from the system's entropy */
-	int solo, anchor;
+	int solo_too, anchor;   /* measure the champion alone; the baseline as well */
 	int whole;              /* 1: every session to its full length (A/A) */
 	int confirming;         /* codes say confirm.* */
 	const struct session_ops *ops;
@@ -47,13 +54,15 @@ struct contest {
 
 	/* what came of it */
 	struct session_result *session; /* n of them */
-	int n, voids;
-	double theta[CONTEST_SESSIONS];  /* k of them: not void */
+	int n;
+	double theta[CONTEST_SESSIONS];  /* k of them: those that were finished */
+	double solo[CONTEST_SESSIONS];
 	double by_workload[SESSION_WORKLOADS][CONTEST_SESSIONS];
 	double anchors[CONTEST_SESSIONS];
 	int k;
 	struct stats_look look[CONTEST_SESSIONS];
 	int looks;
+	int late;                        /* the cap of time ended it */
 	enum verdict_kind kind;
 	const char *code;
 	char message[320];
@@ -64,10 +73,12 @@ void contest_free(struct contest *t);
 
 /* Sessions until PROMOTE (pass), REJECT, the cap, or a failure. */
 int contest_decide(struct contest *t, struct err *e);
-/* Exactly `sessions` counted ones. kind is V_PASS unless an arm failed or sessions were void. */
+/* Exactly `sessions` of them. kind is V_PASS unless an arm failed. */
 int contest_fixed(struct contest *t, int sessions, struct err *e);
-/* After contest_fixed: does the confirmation hold? Mean at least half the margin (as a ratio), no
- * workload below the guard. Sets kind, code, message. */
+/* After contest_fixed(CONTEST_CONFIRM): does the confirmation hold? Mean at least half the margin
+ * (as a ratio), no workload's mean below the guard. Sets kind, code, message; V_NONE when a mark is
+ * missed but the margin (for a workload: 0) is still within the one-sided bound: then as many
+ * sessions again, and once more. */
 void contest_confirm(struct contest *t);
 
 double contest_confirm_floor(const struct stats_rule *r); /* theta */

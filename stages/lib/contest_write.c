@@ -24,7 +24,6 @@ static void rule_write(const struct stats_rule *r, struct jsonw *w)
 	jw_num(w, "guard_level", r->guard_level);
 	jw_num(w, "confirm_floor", contest_confirm_floor(r));
 	jw_int(w, "confirm_sessions", CONTEST_CONFIRM);
-	jw_int(w, "void_limit", CONTEST_VOID);
 }
 
 void contest_plan_write(const struct contest *t, struct jsonw *w)
@@ -35,7 +34,7 @@ void contest_plan_write(const struct contest *t, struct jsonw *w)
 	session_class_write(t->c, w, "class");
 	jw_str(w, "order_seed", t->order_seed);
 	jw_str(w, "order_from", t->order_derived ? "SEED" : "entropy");
-	jw_bool(w, "solo", t->solo);
+	jw_bool(w, "solo", t->solo_too);
 	jw_bool(w, "anchor", t->anchor);
 	jw_arr(w, "workloads");
 	for (int i = 0; i < t->workloads; i++) {
@@ -118,7 +117,7 @@ void contest_write(const struct contest *t, struct jsonw *w, const char *key)
 	anchor_write(t, w);
 	guards_write(t, w);
 	looks_write(t, w);
-	jw_int(w, "void_sessions", t->voids);
+	jw_bool(w, "out_of_time", t->late);
 	jw_arr(w, "sessions");
 	for (int i = 0; i < t->n; i++)
 		session_write(&t->session[i], t->workloads, t->name, w);

@@ -3,6 +3,7 @@
  *
  * Reads cache sizes from sysfs. The order of a rep is fixed: inputs are written, then caches are
  * flushed by reading (a flush by writing would leave dirty lines to be paid by the timed run).
+ * Nothing is pinned to a CPU: with five other processes on two cores that made A/A no quieter.
  *
  * SPDX-License-Identifier: MIT
  */

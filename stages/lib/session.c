@@ -28,10 +28,10 @@ const struct session_class SESSION_EMU = {
 	.warm_pairs = 1,
 	.solo_reps = 6,
 	.solo_slack = 0.10,
-	.solo_z = 4,
-	.anchor_quads = 2,
+	.anchor_quads = 5,
 	.ring = 2,
 	.k_max = 8,
+	.time_s = 15,
 	.s0_floor = 0.002,
 };
 
@@ -45,7 +45,6 @@ const struct session_class SESSION_SIM = {
 	.warm_pairs = 1,
 	.solo_reps = 4,
 	.solo_slack = 0.015,
-	.solo_z = 4,
 	.anchor_quads = 2,
 	.ring = 8,
 	.k_max = 12,
@@ -259,29 +258,21 @@ static int run_anchor(struct walk *k, struct err *e)
 		return -1;
 	if (bad(k))
 		return 0;
-	/* One warm rep of the newcomer, then the quads in one block. */
+	/* One warm rep of the newcomer, then blocks of one quad each. */
+	double l[SESSION_BLOCKS];
+	int n = 0;
 	if (shoot(k, RAW_BASELINE, RAW_WARM, 2000, 0, e) < 0)
 		return -1;
-	double l = NAN;
-	if (!bad(k) && run_block(k, RAW_ANCHOR, 0, k->job->c->anchor_quads, RAW_BASELINE,
-				 RAW_CANDIDATE, &l, e) != 0)
-		return -1;
+	for (; n < k->job->c->anchor_quads && !bad(k); n++)
+		if (run_block(k, RAW_ANCHOR, n, 1, RAW_BASELINE, RAW_CANDIDATE, &l[n], e) != 0)
+			return -1;
 	if (!bad(k))
-		w->anchor = l;
+		w->anchor = stats_trimmed(l, (size_t)n, k->job->c->trim);
 	return k->job->ops->stop(k->job->ctx, RAW_BASELINE, e);
-}
-
-/* Standard error of the log of a median, by the normal-theory factors: sd = 1.4826 MAD, and the
- * median of n normals has sd 1.2533 sd/sqrt(n). */
-static double median_se(const double *x, int n)
-{
-	double m = stats_median(x, (size_t)n);
-	return 1.2533 * 1.4826 * stats_mad(x, (size_t)n) / (m * sqrt(n));
 }
 
 static void settle(struct walk *k)
 {
-	const struct session_class *c = k->job->c;
 	struct session_workload *w = &k->r->w[k->workload];
 	struct tally *t = &k->t;
 	for (int a = 0; a < RAW_ARMS; a++) {
@@ -292,9 +283,6 @@ static void settle(struct walk *k)
 		return;
 	w->solo = log(stats_median(t->solo, (size_t)t->solos)) -
 		  log(stats_median(t->company, (size_t)t->companies));
-	w->solo_se = hypot(median_se(t->solo, t->solos), median_se(t->company, t->companies));
-	if (fabs(w->solo) > c->solo_slack + c->solo_z * w->solo_se)
-		k->r->apart = 1;
 }
 
 static int run_workload(struct walk *k, struct err *e)
@@ -308,7 +296,8 @@ static int run_workload(struct walk *k, struct err *e)
 			return -1;
 	if (!bad(k) && (run_warm(k, e) != 0 || run_measure(k, e) != 0))
 		return -1;
-	if (!bad(k) && j->anchor && run_anchor(k, e) != 0)
+	/* Held-out workloads are guarded, not compared with the baseline. */
+	if (!bad(k) && j->anchor && j->weight[k->workload] > 0 && run_anchor(k, e) != 0)
 		return -1;
 	settle(k);
 	return 0;
@@ -351,7 +340,7 @@ static void shuffle(const struct session_job *j, int order[SESSION_WORKLOADS])
 int session_run(const struct session_job *j, struct session_result *r, struct err *e)
 {
 	if (j->workloads < 1 || j->workloads > SESSION_WORKLOADS ||
-	    j->c->blocks_max > SESSION_BLOCKS)
+	    j->c->blocks_max > SESSION_BLOCKS || j->c->anchor_quads > SESSION_BLOCKS)
 		return err_set(e, EX_HARNESS, "session of %d workloads", j->workloads);
 	int order[SESSION_WORKLOADS] = {0};
 	memset(r, 0, sizeof *r);
@@ -360,12 +349,14 @@ int session_run(const struct session_job *j, struct session_result *r, struct er
 	for (int i = 0; i < j->workloads && r->outcome == SHOT_OK; i++)
 		if (one_workload(j, r, order[i], e) != 0)
 			return -1;
-	double sum = 0, weights = 0;
+	double sum = 0, solo = 0, weights = 0;
 	for (int i = 0; i < j->workloads; i++) {
 		sum += j->weight[i] * r->w[i].theta;
+		solo += j->weight[i] * r->w[i].solo;
 		weights += j->weight[i];
 	}
 	r->theta = weights > 0 ? sum / weights : 0;
+	r->solo = weights > 0 ? solo / weights : 0;
 	return 0;
 }
 
@@ -382,10 +373,10 @@ void session_class_write(const struct session_class *c, struct jsonw *w, const c
 	jw_int(w, "warm_pairs", c->warm_pairs);
 	jw_int(w, "solo_reps", c->solo_reps);
 	jw_num(w, "solo_slack", c->solo_slack);
-	jw_num(w, "solo_z", c->solo_z);
 	jw_int(w, "anchor_quads", c->anchor_quads);
 	jw_int(w, "ring", c->ring);
 	jw_int(w, "k_max", c->k_max);
+	jw_num(w, "time_s", c->time_s);
 	jw_num(w, "s0_floor", c->s0_floor);
 	jw_end(w);
 }
@@ -397,7 +388,6 @@ static void workload_write(const struct session_workload *k, const char *name, s
 	jw_num(w, "theta", k->theta);
 	jw_num(w, "se", k->se);
 	jw_num(w, "solo", k->solo);
-	jw_num(w, "solo_se", k->solo_se);
 	jw_num(w, "anchor", k->anchor);
 	jw_num(w, "champion_mean", k->mean[RAW_CHAMPION]);
 	jw_num(w, "champion_min", k->min[RAW_CHAMPION]);
@@ -415,8 +405,8 @@ void session_write(const struct session_result *r, int workloads, const char *co
 {
 	jw_obj(w, NULL);
 	jw_int(w, "session", r->index);
-	jw_bool(w, "void", r->apart);
 	jw_num(w, "theta", r->theta);
+	jw_num(w, "solo", r->solo);
 	jw_arr(w, "workloads");
 	for (int i = 0; i < workloads; i++)
 		workload_write(&r->w[i], names[i], w);

@@ -42,11 +42,11 @@ struct session_class {
 	double trim;       /* 0.2, cut from each end */
 	int warm_pairs;
 	int solo_reps;     /* counted ones; two more warm up */
-	double solo_slack; /* champion alone against champion in company: |log ratio| allowed ... */
-	double solo_z;     /* ... plus this many standard errors */
+	double solo_slack; /* champion alone against champion in company: |log ratio| that is borne */
 	int anchor_quads;
 	int ring;          /* input sets; the arms of a pair get two different ones */
 	int k_max;         /* cap of sessions: caps are part of the pre-registration */
+	double time_s;     /* no further session after this much time; 0: no such cap */
 	double s0_floor;   /* least sd between sessions that is believed */
 };
 
@@ -99,7 +99,6 @@ struct session_workload {
 	double block[SESSION_BLOCKS]; /* L_b */
 	double theta, se;
 	double solo;                  /* ln(champion alone / champion in company), medians */
-	double solo_se;
 	double mean[RAW_ARMS], min[RAW_ARMS]; /* ticks, for people; nothing is decided by them */
 	double anchor;                /* ln(baseline / candidate); NAN when not measured */
 };
@@ -112,7 +111,7 @@ struct session_result {
 	int at_workload;
 	struct session_workload w[SESSION_WORKLOADS];
 	double theta;              /* weighted over workloads */
-	int apart;                 /* solo and company disagree: the session is void */
+	double solo;               /* weighted over workloads; 0 when not measured */
 };
 
 int session_run(const struct session_job *job, struct session_result *r, struct err *e);

@@ -137,7 +137,7 @@ static void host_contest(struct contest *t, struct host *h, struct raw *raw, int
 	raw_begin(raw, 1000000000);
 	t->c = &SESSION_EMU;
 	t->rule.k_max = SESSION_EMU.k_max;
-	t->solo = 0;
+	t->solo_too = 0;
 	t->workloads = 2;
 	for (int w = 0; w < 2; w++) {
 		t->name[w] = names[w];
