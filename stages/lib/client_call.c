@@ -22,7 +22,7 @@
 
 const struct client_limits CLIENT_LIMITS = {
 	.connect_ms = 10000, .idle_ms = 120000, .total_ms = 900000,
-	.backoff_ms = 1000, .retries = 5, .max_bytes = 16 << 20,
+	.backoff_ms = 1000, .retries = 5, .max_bytes = 32 << 20,
 };
 
 static void path_in(char out[512], const char *dir, const char *file)

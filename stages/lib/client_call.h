@@ -38,7 +38,7 @@ struct client_limits {
 	long retries;                       /* attempts beyond the first */
 	long max_bytes;                     /* of a response body */
 };
-extern const struct client_limits CLIENT_LIMITS; /* 10 s, 120 s, 900 s, 1 s, 5, 16 MiB */
+extern const struct client_limits CLIENT_LIMITS; /* 10 s, 120 s, 900 s, 1 s, 5, 32 MiB */
 
 struct client_request {
 	const char *identity;     /* which call this is; 64 hex digits */

@@ -46,6 +46,9 @@ static int load_profile(struct asking *a, struct err *e)
 		return err_set(e, EX_NOENV, "profile %s names no model: give MODEL=", a->pr.name);
 	if (!*a->pr.base_url)
 		return err_set(e, EX_NOENV, "profile %s has no base_url", a->pr.name);
+	if (run_num(r, "max_usd", 0) > 0 && (isnan(a->pr.price_in) || isnan(a->pr.price_out)))
+		return err_set(e, EX_NOENV, "MAX_USD is set, but profile %s has no prices to count with: "
+			       "write them into %s/%s.json", a->pr.name, PROFILE_DIR, a->pr.name);
 	out = run_int(r, "max_reply_tokens", 0);
 	if (out > 0)
 		a->pr.max_tokens = out;

@@ -151,6 +151,8 @@ parent=$!
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ "$(calls)" = 1 ] && break; sleep 0.05; done
 sleep 0.2; kill -9 $parent; wait $parent 2>/dev/null; sleep 2
 same "no further attempt for a caller that is gone" 1 "$(calls)"
+others=$(for p in "$BIN"/*; do readelf -d "$p" 2>/dev/null | grep -q libcurl && basename "$p"; done | paste -sd' ')
+same "the client alone is linked with libcurl" client "$others"
 same "-h prints a page" 0 "$("$BIN/client" -h >/dev/null; echo $?)"
 same "no argument, exit 2" 2 "$("$BIN/client" >/dev/null 2>&1; echo $?)"
 done_testing

@@ -120,6 +120,13 @@ same "no model" 4 "$CODE"
 serve --model
 new_run "$SPEC" openai 1 1 '.profile="vllm"|.model="m"|.max_calls=1|.max_tokens=10|.base_url="http://127.0.0.1:'$PORT'"'; propose 0001
 same "beyond the budget nothing is sent" "4 0" "$CODE $(calls)"
+new_run "$SPEC" openai 1 1 '.profile="vllm"|.model="m"|.max_usd=1|.base_url="http://127.0.0.1:'$PORT'"'; propose 0001
+same "a money limit without prices is refused" "4 0" "$CODE $(calls)"
+jq '.prices={"in":10,"cached_in":null,"out":100}' "$W/prompts/profiles/vllm.json" >"$T/p"; cp "$T/p" "$W/prompts/profiles/vllm.json"; propose 0001
+same "reserving more than the limit is refused" "4 0" "$CODE $(calls)"
+new_run "$SPEC" openai 1 1 '.profile="vllm"|.model="m"|.max_usd=100|.base_url="http://127.0.0.1:'$PORT'"'; cp "$T/p" "$W/prompts/profiles/vllm.json"; propose 0001
+same "within it the true price is settled" "0 0.006" "$CODE $(jq -r 'select(.kind=="settle").usd' "$W/trials/runs/r0001/ledger.jsonl")"
+serve --model
 new_run "$SPEC" openai 1 1 '.profile="vllm"|.model="m"|'".max_prompt_tokens=$((tokens - 100))"'|.base_url="http://127.0.0.1:'$PORT'"'; propose 0001
 same "a small limit sheds parts" "0 true" "$CODE $(jq '.proposer.params.prompt_shed > 0' "$A/propose.json")"
 new_run "$SPEC" openai 1 1 '.profile="vllm"|.model="m"|.max_prompt_tokens=300|.base_url="http://127.0.0.1:'$PORT'"'; propose 0001
