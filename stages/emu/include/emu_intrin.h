@@ -166,10 +166,22 @@ template <int mode, class T> EMU_INLINE T emu_direct(T r, double rest)
 		return rest < 0 ? emu_next(r, -big) : r;
 	return (r > 0 && rest < 0) || (r < 0 && rest > 0) ? emu_next(r, (T)0) : r;
 }
+/* what a + b lost when it was rounded to s; hidden from -fassociative-math */
+#if defined(__aarch64__)
+#define EMU_OPAQUE(x) __asm__("" : "+w"(x))
+#else
+#define EMU_OPAQUE(x) __asm__("" : "+x"(x))
+#endif
 EMU_INLINE double emu_sum_rest(double a, double b, double s)
 {
+	EMU_OPAQUE(s);
 	double bb = s - a;
-	return (a - (s - bb)) + (b - bb);
+	EMU_OPAQUE(bb);
+	double aa = s - bb, rest = b - bb;
+	EMU_OPAQUE(aa);
+	aa = a - aa;
+	EMU_OPAQUE(aa);
+	return aa + rest;
 }
 template <int mode> EMU_INLINE float emu_fadd(float a, float b)
 {
