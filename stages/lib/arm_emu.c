@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Put this rep's scalars into the launches. Returns 1 if any differs from what is mapped. */
@@ -173,11 +174,51 @@ static void name_buffers(const struct emu *m, char *text, size_t size)
 	}
 }
 
+/* Between a reply and the next command the child stands still. Who replies before the work is done
+ * cannot finish it while the outputs are looked at, and who sees new inputs arrive cannot begin: all
+ * that it does lies between two stops, and its CPU clock between them misses nothing. */
+static void hold(struct emu *m)
+{
+	siginfo_t info;
+
+	if (!m->started || m->dead || m->held || kill(m->child.proc.pid, SIGSTOP))
+		return;
+	/* An end is left for child_wait to find. */
+	while (waitid(P_PID, (id_t)m->child.proc.pid, &info, WSTOPPED | WEXITED | WNOWAIT) &&
+	       errno == EINTR)
+		;
+	m->held = 1;
+}
+
+static void let_go(struct emu *m)
+{
+	if (m->held)
+		kill(m->child.proc.pid, SIGCONT);
+	m->held = 0;
+}
+
+/* Something to read before anything was asked: its last reply was not its last. */
+static int chatters(const struct emu *m)
+{
+	struct pollfd f = {.fd = m->child.from, .events = POLLIN};
+
+	return poll(&f, 1, 0) > 0 && (f.revents & POLLIN);
+}
+
 /* One command and its reply. Fills out->status, text, wall_ns. */
 static void talk(struct emu *m, const struct emu_command *c, struct arm_result *out)
 {
 	struct emu_reply r;
 	char skip[EMU_MAX_LOG];
+
+	if (chatters(m)) {
+		snprintf(out->text, sizeof out->text, "the kernel's process replied unasked");
+		child_kill(&m->child);
+		bury(m, out, ARM_PROTOCOL);
+		out->status = ARM_PROTOCOL; /* the kill was ours */
+		return;
+	}
+	let_go(m);
 	int64_t start = arm_now_ns(), deadline = start + m->timeout_ns;
 	int k = send_all(m->child.to, c, sizeof *c) < 0 ? -1 : recv_all(m, &r, sizeof r, deadline);
 
@@ -200,10 +241,12 @@ static void talk(struct emu *m, const struct emu_command *c, struct arm_result *
 	out->text[r.text_bytes < sizeof out->text ? r.text_bytes : 0] = 0;
 	name_buffers(m, out->text, sizeof out->text);
 	out->status = status_of(r.status);
-	if (r.status != EMU_OK)
+	if (r.status != EMU_OK) {
 		bury(m, out, out->status);
-	else
+	} else {
+		hold(m);
 		out->text[0] = 0;
+	}
 }
 
 /* ---- the arm ---- */
@@ -250,6 +293,7 @@ static void emu_close(struct arm *a)
 
 	if (m->started) {
 		struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_QUIT};
+		let_go(m);
 		send_all(m->child.to, &c, sizeof c);
 		bury(m, NULL, ARM_OK);
 	}
@@ -327,15 +371,16 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 	if (m->dead)
 		return err_set(e, EX_HARNESS, "run on an arm that has failed");
 	int64_t late = m->cpu_at_reply < 0 ? 0 : emu_late(a);
+	/* Before MAP: the inputs are there already. */
+	if (child_cpu(&m->child, &before)) {
+		bury(m, out, ARM_PROTOCOL); /* gone since its last reply: it has no clock */
+		return 0;
+	}
 	if (scalars_set(a, m, r->scalars) && emu_map(a, m, r, out, e) < 0)
 		return -1;
 	out->late_ns = late;
 	if (out->status != ARM_OK)
 		return 0;
-	if (child_cpu(&m->child, &before)) {
-		bury(m, out, ARM_PROTOCOL); /* gone since its last reply: it has no clock */
-		return 0;
-	}
 	talk(m, &c, out);
 	if (out->status != ARM_OK)
 		return 0;

@@ -15,6 +15,7 @@
 struct emu {
 	struct child child;
 	int started, dead, mapped;
+	int held;             /* stopped, between a reply and the next command */
 	int script_fd;
 	struct buf script;
 	int sanitize;
