@@ -58,6 +58,7 @@ struct compare_side {
 /* Bounds with every NAN replaced by the default of dtype and compute class. */
 struct compare_bounds {
 	double atol_rms, rtol, rel_l2, row_rel_l2, error_ratio;
+	double ratio_floor; /* the ratio's denominator is at least this, relative to a row's rms */
 };
 void compare_defaults(const struct spec *s, const struct spec_tensor *out, struct compare_bounds *b);
 

@@ -19,7 +19,7 @@ enum { N = 1024 };
 
 static float got[N], base[N];
 static double ref[N];
-static struct compare_bounds bounds = {1e-5, 1e-5, 1e-5, 2e-5, 8};
+static struct compare_bounds bounds = {1e-5, 1e-5, 1e-5, 2e-5, 8, 0x1p-24};
 static struct spec_compare tolerance = {.kind = COMPARE_TOLERANCE, .source = -1, .values = -1};
 
 static int setup(void **state)
@@ -116,6 +116,15 @@ static void refuses_drift(void **state)
 	bounds = was;
 	s.base = base; /* a native kernel is 40 times better */
 	assert_string_equal(code(&s, &tolerance), "judge.error_ratio");
+	bounds.ratio_floor = 0x1p-19; /* 32 roundings of fp32: what a plain loop may drift */
+	assert_string_equal(code(&s, &tolerance), "ok");
+	for (int i = 0; i < N; i++)
+		got[i] = (float)(ref[i] * (1 + 2e-5)); /* and no more than 8 times that */
+	bounds.atol_rms = bounds.rtol = bounds.rel_l2 = bounds.row_rel_l2 = 1;
+	assert_string_equal(code(&s, &tolerance), "judge.error_ratio");
+	bounds = was;
+	for (int i = 0; i < N; i++)
+		got[i] = (float)(ref[i] * (1 + 5e-6));
 	s.slack = 100;
 	assert_string_equal(code(&s, &tolerance), "ok");
 	setup(NULL);
