@@ -164,6 +164,26 @@ static int measure(struct rig *r, const struct session_class *c, struct aa *a, s
 	return rc;
 }
 
+/* The same boot, spec and rules were measured by an earlier run: its files are copied, so that
+ * each run holds its own evidence. Failure is no trouble: then it is measured. */
+static void borrow(struct rig *r, const struct aa *a)
+{
+	const char *name = strrchr(a->file, '/') + 1;
+	long number = strtol(r->s->run.name + 1, NULL, 10);
+	for (long n = number - 1; n > 0 && n >= number - AA_BACK; n--) {
+		char run[32], from[TRIAL_PATH], raw[TRIAL_PATH], to[TRIAL_PATH];
+		struct err e;
+		snprintf(run, sizeof run, "r%04ld", n);
+		run_path(from, run, name);
+		if (!file_exists(from))
+			continue;
+		snprintf(raw, sizeof raw, "%.*s.raw", (int)(strlen(from) - 5), from);
+		snprintf(to, sizeof to, "%.*s.raw", (int)(strlen(a->file) - 5), a->file);
+		if (file_copy(raw, to, &e) == 0 && file_copy(from, a->file, &e) == 0)
+			return;
+	}
+}
+
 /* sim: block noise of 2 x 8 pairs and the session's own, both arms. */
 static double sim_s0(const struct session_class *c)
 {
@@ -182,6 +202,8 @@ int aa_get(struct rig *r, struct aa *a, struct err *e)
 		return 0;
 	}
 	place(r, a);
+	if (!file_exists(a->file))
+		borrow(r, a);
 	if (file_exists(a->file))
 		return read_back(a, e);
 	return measure(r, c, a, e);

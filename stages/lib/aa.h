@@ -2,8 +2,8 @@
  * aa.h - the champion against itself: how much this host's sessions differ when nothing does.
  *
  * Gives s0, the standard deviation of theta between A/A sessions, which the rule needs to give up
- * on a loser early, and which says what effect can be seen at all here. Measured once per run and
- * boot, by the first bench that needs it, under the lane it already holds; kept with its raw
+ * on a loser early, and which says what effect can be seen at all here. Measured once per boot
+ * and problem, by the first bench that needs it, under the lane it already holds; kept with its raw
  * samples in trials/runs/R/aa-XXXXXXXX.{json,raw}. A gate on it refuses a host that favours a
  * label; a refused measurement is not kept, so the next trial tries again.
  *
@@ -17,6 +17,7 @@
 #include "contest.h"
 #include "rig.h"
 
+#define AA_BACK 20     /* how many runs back an equal measurement is looked for */
 #define AA_SIGMA 4     /* the mean of A/A sessions may be this many standard errors ... */
 #define AA_SLACK 0.005 /* ... and half a percent from zero */
 
