@@ -103,13 +103,18 @@ struct emu_script {
 };
 
 enum { EMU_CMD_MAP = 1, EMU_CMD_RUN = 2, EMU_CMD_QUIT = 3 };
+enum {
+	/* RUN: read the script's arguments again, whose values may have changed and nothing else.
+	 * Cheap enough to be timed, which a MAP is not. */
+	EMU_COMMAND_ARGS = 1
+};
 enum { EMU_ORDER_FORWARD = 0, EMU_ORDER_REVERSE = 1, EMU_ORDER_SHUFFLE = 2 };
 
 struct emu_command {
 	uint32_t magic;
 	uint32_t kind;
 	uint32_t order; /* threads of a block; blocks within windows of `residency` */
-	uint32_t reserved;
+	uint32_t flags; /* EMU_COMMAND_* */
 	uint64_t order_seed;
 	uint64_t poison_seed; /* pattern of shared memory at block start */
 };

@@ -10,6 +10,9 @@
 
 #undef printf
 #undef alignas
+#undef asm
+#undef __asm__
+#undef __asm
 
 template <class T> struct emu_bare { typedef T type; };
 template <class T> struct emu_bare<const T> { typedef T type; };
@@ -18,29 +21,37 @@ template <class T> struct emu_bare<const T &> { typedef T type; };
 
 typedef unsigned emu_words __attribute__((vector_size(16), may_alias));
 
-static inline __attribute__((always_inline)) bool
-emu_take()
-{
-	emu_hot.busy = 1;
-	if (__builtin_expect(emu_hot.slow, 0)) {
-		if (!emu_take_slow())
-			return false;
-	} else {
-		if (emu_hot.next == emu_hot.end)
-			return false;
-		const emu_slot *s = emu_hot.next++;
-		/* volatile: the kernel reads it as a constant, so the store must not look useless */
-		*(volatile emu_words *)emu_hot.thread = *(const emu_words *)s;
-	}
-	emu_hot.busy = 0;
-	return true;
-}
+/* emu_thread, to be written: the kernel reads it as a constant, so the store is volatile, or it
+ * would look useless */
+extern "C" volatile emu_words emu_thread_words __asm__("emu_thread");
 
 template <auto kernel> struct emu_caller;
 
 template <class... P, void (*kernel)(P...)> struct emu_caller<kernel> {
 	static constexpr unsigned n = sizeof...(P);
 	static constexpr unsigned bytes[n + 1] = {(unsigned)sizeof(P)..., 0};
+
+	/* As long as no thread of the block is parked, the position in the order is ours alone: what
+	 * was stored is not read again. Once one was, the runtime gives out the threads. */
+	static inline __attribute__((always_inline)) void
+	loop(typename emu_bare<P>::type... p)
+	{
+		emu_hot.busy = 1;
+		const emu_slot *s = emu_hot.next, *end = emu_hot.end;
+		for (;; emu_hot.busy = 1) {
+			if (__builtin_expect(emu_hot.slow, 0)) {
+				if (!emu_take_slow())
+					return;
+			} else {
+				if (s == end)
+					return;
+				emu_thread_words = *(const emu_words *)s;
+				emu_hot.next = ++s;
+			}
+			emu_hot.busy = 0;
+			kernel(p...);
+		}
+	}
 
 	template <int... i> struct indices {};
 
@@ -54,8 +65,7 @@ template <class... P, void (*kernel)(P...)> struct emu_caller<kernel> {
 	run(void *const *args, indices<i...>)
 	{
 		(void)args;
-		while (emu_take())
-			kernel(*(typename emu_bare<P>::type *)args[i]...);
+		loop(*(typename emu_bare<P>::type *)args[i]...);
 	}
 };
 

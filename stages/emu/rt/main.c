@@ -61,6 +61,9 @@ int main(int argc, char **argv)
 		case EMU_CMD_RUN:
 			if (!script_get())
 				report_fail(EMU_BAD_SCRIPT, 0, 0, NULL, "RUN before MAP");
+			wrong = c.flags & EMU_COMMAND_ARGS ? script_args() : NULL;
+			if (wrong)
+				report_fail(EMU_BAD_SCRIPT, 0, 0, NULL, "%s", wrong);
 			script_run(&c);
 			report_reply(EMU_OK, "");
 			break;

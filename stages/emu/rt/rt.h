@@ -220,6 +220,7 @@ const struct fiber *fiber_of_guard(uintptr_t address);
 
 /* script.c */
 const char *script_map(void); /* NULL or what is wrong */
+const char *script_args(void); /* the same; after script_map */
 const struct emu_script *script_get(void);
 void script_run(const struct emu_command *c);
 

@@ -149,15 +149,8 @@ static const char *launch_check(const struct emu_launch *l, unsigned i)
 	return NULL;
 }
 
-static const char *args_check(void)
+static const char *args_fill(void)
 {
-	size_t n = script->n_args ? script->n_args : 1;
-	size_t all = n * (ARG_SLOT + sizeof *arg_pointers);
-	arg_bytes = aligned_alloc(ARG_SLOT, (all + ARG_SLOT - 1) / ARG_SLOT * ARG_SLOT);
-	if (!arg_bytes)
-		return "script: no memory for arguments";
-	arg_pointers = (void **)(void *)(arg_bytes + n * ARG_SLOT);
-	emu_arguments = (struct buffer){(uintptr_t)arg_bytes, all, 0};
 	for (unsigned i = 0; i < script->n_args; i++) {
 		const struct emu_arg *a = &args[i];
 		char *slot = arg_bytes + (size_t)i * ARG_SLOT;
@@ -177,6 +170,18 @@ static const char *args_check(void)
 		}
 	}
 	return NULL;
+}
+
+static const char *args_check(void)
+{
+	size_t n = script->n_args ? script->n_args : 1;
+	size_t all = n * (ARG_SLOT + sizeof *arg_pointers);
+	arg_bytes = aligned_alloc(ARG_SLOT, (all + ARG_SLOT - 1) / ARG_SLOT * ARG_SLOT);
+	if (!arg_bytes)
+		return "script: no memory for arguments";
+	arg_pointers = (void **)(void *)(arg_bytes + n * ARG_SLOT);
+	emu_arguments = (struct buffer){(uintptr_t)arg_bytes, all, 0};
+	return args_fill();
 }
 
 const char *script_map(void)
@@ -206,6 +211,25 @@ const char *script_map(void)
 	}
 	if (!w)
 		w = buffers_map();
+	return w;
+}
+
+/* Values change from run to run (scalars of the problem), what is mapped does not. */
+const char *script_args(void)
+{
+	size_t from = (size_t)((const char *)args - (const char *)script);
+	size_t n = script->n_args * sizeof *args;
+	const char *w = NULL;
+	for (size_t have = 0; have < n;) {
+		ssize_t k = pread(EMU_FD_SCRIPT, (char *)script + from + have, n - have,
+				  (off_t)(from + have));
+		if (k <= 0)
+			return "script: cannot read it";
+		have += (size_t)k;
+	}
+	w = args_fill();
+	for (unsigned i = 0; !w && i < script->n_launches; i++)
+		w = launch_check(&launches[i], i);
 	return w;
 }
 
