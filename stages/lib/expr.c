@@ -25,7 +25,8 @@ static const struct expr_fn FUNCTIONS[] = {
 	{"ceil_div", EXPR_CEIL_DIV, 2, 2}, {"align_up", EXPR_ALIGN_UP, 2, 2},
 	{"min", EXPR_MIN, 1, 16},          {"max", EXPR_MAX, 1, 16},
 	{"select", EXPR_COND, 3, 3},       {"log2", EXPR_LOG2, 1, 1},
-	{"next_pow2", EXPR_NEXT_POW2, 1, 1}, {"occupancy", EXPR_OCCUPANCY, 1, 1},
+	{"next_pow2", EXPR_NEXT_POW2, 1, 1}, {"occupancy", EXPR_CALL, EXPR_OCCUPANCY, 1},
+	{"max_clusters", EXPR_CALL, EXPR_MAX_CLUSTERS, 1}, {"sizeof", EXPR_CALL, EXPR_SIZEOF, 1},
 };
 
 struct binary {
@@ -81,14 +82,16 @@ static int node_with(struct parser *p, enum expr_op op, size_t at, int a, int b,
 	return n;
 }
 
-/* Index of `s` in a list of names, adding it when new. */
-static int name_index(struct expr_names *l, const char *s)
+/* Index of `s` in a list of names, adding it when new. `call` is 0 in a list of plain names. */
+static int name_index(struct expr_names *l, const char *s, enum expr_call call)
 {
 	for (int i = 0; i < l->n; i++)
-		if (!strcmp(l->name[i], s))
+		if (!strcmp(l->name[i], s) && l->call[i] == call)
 			return i;
 	l->name = xrealloc(l->name, (size_t)(l->n + 1) * sizeof *l->name);
+	l->call = xrealloc(l->call, (size_t)(l->n + 1) * sizeof *l->call);
 	l->name[l->n] = xstrdup(s);
+	l->call[l->n] = call;
 	return l->n++;
 }
 
@@ -132,25 +135,29 @@ static int expect(struct parser *p, char c)
 	return 0;
 }
 
-static int parse_occupancy(struct parser *p, size_t at)
+static int parse_named_call(struct parser *p, enum expr_call call, size_t at)
 {
+	static const char *const why[] = {
+		"occupancy() takes the name of an entry", "max_clusters() takes the name of an entry",
+		"sizeof() takes the name of an input or output",
+	};
 	char name[EXPR_NAME];
 	skip_blanks(p);
 	if (!isalpha((unsigned char)p->s[p->pos]) && p->s[p->pos] != '_')
-		return fail(p, p->pos, "occupancy() takes the name of an entry", NULL);
+		return fail(p, p->pos, why[call], NULL);
 	if (read_name(p, name) || expect(p, ')'))
 		return -1;
-	int n = node(p, EXPR_OCCUPANCY, at);
+	int n = node(p, EXPR_CALL, at);
 	if (n >= 0)
-		p->x->node[n].name = name_index(&p->x->entries, name);
+		p->x->node[n].name = name_index(&p->x->calls, name, call);
 	return n;
 }
 
 static int parse_call(struct parser *p, const struct expr_fn *f, size_t at)
 {
 	p->pos++; /* '(' */
-	if (f->op == EXPR_OCCUPANCY)
-		return parse_occupancy(p, at);
+	if (f->op == EXPR_CALL)
+		return parse_named_call(p, (enum expr_call)f->min, at);
 	int first = -1, last = -1, count = 0;
 	do {
 		if (count)
@@ -173,6 +180,14 @@ static int parse_call(struct parser *p, const struct expr_fn *f, size_t at)
 	return node_with(p, f->op, at, first, -1, -1);
 }
 
+static const struct expr_fn *function(const char *name)
+{
+	for (size_t i = 0; i < sizeof FUNCTIONS / sizeof FUNCTIONS[0]; i++)
+		if (!strcmp(FUNCTIONS[i].name, name))
+			return &FUNCTIONS[i];
+	return NULL;
+}
+
 static int parse_name(struct parser *p)
 {
 	char name[EXPR_NAME];
@@ -180,17 +195,14 @@ static int parse_name(struct parser *p)
 	if (read_name(p, name))
 		return -1;
 	skip_blanks(p);
-	const struct expr_fn *f = NULL;
-	for (size_t i = 0; i < sizeof FUNCTIONS / sizeof FUNCTIONS[0]; i++)
-		if (!strcmp(FUNCTIONS[i].name, name))
-			f = &FUNCTIONS[i];
+	const struct expr_fn *f = function(name);
 	if (p->s[p->pos] == '(')
 		return f ? parse_call(p, f, at) : fail(p, at, "unknown function", name);
 	if (f)
 		return fail(p, at, "'(' expected after", name);
 	int n = node(p, EXPR_NAMED, at);
 	if (n >= 0)
-		p->x->node[n].name = name_index(&p->x->names, name);
+		p->x->node[n].name = name_index(&p->x->names, name, 0);
 	return n;
 }
 
@@ -319,6 +331,7 @@ static void names_free(struct expr_names *l)
 	for (int i = 0; i < l->n; i++)
 		free(l->name[i]);
 	free(l->name);
+	free(l->call);
 }
 
 void expr_free(struct expr *x)
@@ -326,7 +339,7 @@ void expr_free(struct expr *x)
 	if (!x)
 		return;
 	names_free(&x->names);
-	names_free(&x->entries);
+	names_free(&x->calls);
 	free(x->node);
 	free(x->text);
 	free(x->where);
@@ -342,4 +355,9 @@ int expr_is_identifier(const char *s)
 		if (!isalnum((unsigned char)*s) && *s != '_')
 			return 0;
 	return 1;
+}
+
+int expr_is_function(const char *s)
+{
+	return function(s) != NULL;
 }

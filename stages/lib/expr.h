@@ -4,7 +4,7 @@
  *   values     int64, overflow is an error, / truncates toward zero, / and % by zero are errors
  *   operators  ?:  ||  &&  == !=  < <= > >=  + -  * / %  unary - + !  ( )
  *   functions  ceil_div(a,b) align_up(a,b) min(a,...) max(a,...) select(c,a,b) log2(n)
- *              next_pow2(n) occupancy(entry)
+ *              next_pow2(n) occupancy(entry) max_clusters(entry) sizeof(buffer)
  *   names      [A-Za-z_][A-Za-z0-9_]{0,63}, given a value by the caller's callback
  *
  * ?: select && || evaluate only the branch that counts. Comparison and logic yield 0 or 1.
@@ -31,11 +31,15 @@
 
 struct expr;
 
+/* Functions that take a name and not a value; the caller knows what it stands for. */
+enum expr_call { EXPR_OCCUPANCY, EXPR_MAX_CLUSTERS, EXPR_SIZEOF };
+const char *expr_call_name(enum expr_call c); /* "occupancy" */
+
 struct expr_env {
 	/* 0 and *out; -1 when the name has no value here. */
 	int (*name)(void *ctx, const char *name, int64_t *out);
-	/* occupancy(entry); NULL where it is not allowed. 0, or -1 with `e`. */
-	int (*occupancy)(void *ctx, const char *entry, int64_t *out, struct err *e);
+	/* Those functions; NULL where none is allowed. 0, or -1 with `e`. */
+	int (*call)(void *ctx, enum expr_call c, const char *name, int64_t *out, struct err *e);
 	void *ctx;
 };
 
@@ -48,14 +52,15 @@ int expr_eval(const struct expr *x, const struct expr_env *env, int64_t *out, st
 
 /* Every name read, once each, in order of first use; NULL after the last. */
 const char *expr_name_used(const struct expr *x, int i);
-/* Every entry named by occupancy(), in the same way. */
-const char *expr_occupancy_used(const struct expr *x, int i);
+/* Every call on a name, in the same way, with its function. */
+const char *expr_call_used(const struct expr *x, int i, enum expr_call *c);
 
 const char *expr_text(const struct expr *x);  /* as it was written */
 const char *expr_where(const struct expr *x); /* "FILE: PATH" */
 int expr_is_number(const struct expr *x, int64_t *out); /* 1 for a plain integer constant */
 
 int expr_is_identifier(const char *s); /* matches [A-Za-z_][A-Za-z0-9_]{0,63} */
+int expr_is_function(const char *s);   /* a name that has to be followed by ( */
 
 /* The arithmetic, for other callers: 0, or -1 on overflow or a value out of domain. */
 int expr_mul(int64_t a, int64_t b, int64_t *out);

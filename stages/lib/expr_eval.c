@@ -149,9 +149,11 @@ static int eval_leaf(struct eval *v, const struct expr_node *n, int64_t *out)
 		return err_set(v->e, EX_BADINPUT, "%s: column %d: unknown name '%s'", v->x->where, n->col,
 			       name);
 	}
-	if (!v->env || !v->env->occupancy)
-		return fail(v, n, "occupancy() may not be used here");
-	return v->env->occupancy(v->env->ctx, v->x->entries.name[n->name], out, v->e);
+	const struct expr_names *l = &v->x->calls;
+	if (!v->env || !v->env->call)
+		return err_set(v->e, EX_BADINPUT, "%s: column %d: %s() may not be used here", v->x->where, n->col,
+			       expr_call_name(l->call[n->name]));
+	return v->env->call(v->env->ctx, l->call[n->name], l->name[n->name], out, v->e);
 }
 
 static int eval(struct eval *v, int i, int64_t *out)
@@ -160,7 +162,7 @@ static int eval(struct eval *v, int i, int64_t *out)
 	switch (n->op) {
 	case EXPR_NUMBER:
 	case EXPR_NAMED:
-	case EXPR_OCCUPANCY:
+	case EXPR_CALL:
 		return eval_leaf(v, n, out);
 	case EXPR_NEG:
 	case EXPR_NOT:
@@ -195,9 +197,17 @@ const char *expr_name_used(const struct expr *x, int i)
 	return i >= 0 && i < x->names.n ? x->names.name[i] : NULL;
 }
 
-const char *expr_occupancy_used(const struct expr *x, int i)
+const char *expr_call_used(const struct expr *x, int i, enum expr_call *c)
 {
-	return i >= 0 && i < x->entries.n ? x->entries.name[i] : NULL;
+	if (i < 0 || i >= x->calls.n)
+		return NULL;
+	*c = x->calls.call[i];
+	return x->calls.name[i];
+}
+
+const char *expr_call_name(enum expr_call c)
+{
+	return c == EXPR_OCCUPANCY ? "occupancy" : c == EXPR_MAX_CLUSTERS ? "max_clusters" : "sizeof";
 }
 
 const char *expr_text(const struct expr *x)

@@ -9,7 +9,7 @@
 #include "expr.h"
 
 enum expr_op {
-	EXPR_NUMBER, EXPR_NAMED, EXPR_OCCUPANCY,
+	EXPR_NUMBER, EXPR_NAMED, EXPR_CALL,
 	EXPR_NEG, EXPR_NOT,
 	EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV, EXPR_MOD,
 	EXPR_EQ, EXPR_NE, EXPR_LT, EXPR_LE, EXPR_GT, EXPR_GE,
@@ -20,7 +20,7 @@ enum expr_op {
 struct expr_fn {
 	const char *name;
 	enum expr_op op;
-	int min, max; /* arguments */
+	int min, max; /* arguments; EXPR_CALL: min is the enum expr_call */
 };
 
 struct expr_node {
@@ -28,13 +28,14 @@ struct expr_node {
 	int col;       /* 1-based, for messages */
 	int child;     /* first operand, -1 none */
 	int next;      /* next operand of the same parent, -1 none */
-	int name;      /* index into names or entries */
+	int name;      /* index into names or calls */
 	int64_t value; /* EXPR_NUMBER */
 };
 
 struct expr_names {
 	int n;
 	char **name;
+	enum expr_call *call; /* of calls */
 };
 
 struct expr {
@@ -42,7 +43,7 @@ struct expr {
 	int nnodes, root;
 	int plain; /* made from a JSON number */
 	struct expr_node *node;
-	struct expr_names names, entries;
+	struct expr_names names, calls;
 };
 
 #endif

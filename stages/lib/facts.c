@@ -27,7 +27,7 @@ static const struct facts SMALL = {
 	.max_registers_sm = 65536,
 	.warp_size = 32,
 	.l2_bytes = 4 << 20,
-	.max_cluster = 8,
+	.max_cluster = 16,
 	.max_grid = {2147483647, 65535, 65535},
 	.max_block = {1024, 1024, 64},
 	.one_config = 1,
@@ -65,6 +65,23 @@ int facts_occupancy(const struct facts *f, const char *entry, int64_t threads, i
 	int64_t by_shared = f->max_shared_sm / (shared + f->shared_reserved);
 	int64_t n = by_threads < by_shared ? by_threads : by_shared;
 	*blocks = n < f->max_blocks_sm ? n : f->max_blocks_sm;
+	return 0;
+}
+
+int facts_clusters(const struct facts *f, const char *entry, int64_t threads, int64_t shared,
+		   const int64_t cluster[3], int64_t *clusters, struct err *e)
+{
+	int64_t per_sm, blocks = cluster[0] * cluster[1] * cluster[2];
+	if (f->max_clusters) {
+		if (f->max_clusters(f->occupancy_ctx, entry, threads, shared, cluster, clusters, e))
+			return -1;
+	} else {
+		if (facts_occupancy(f, entry, threads, shared, &per_sm, e))
+			return -1;
+		*clusters = f->sm_count * per_sm / blocks;
+	}
+	if (*clusters < 1)
+		*clusters = 1;
 	return 0;
 }
 

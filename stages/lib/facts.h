@@ -2,8 +2,9 @@
  * facts.h - what a device is, as plain numbers.
  *
  * Expressions in plans read these (sm_count, max_shared, max_threads, warp_size, l2_bytes,
- * occupancy(entry)) and plan_resolve checks launches against them. `emu` and `sim` are constants
- * here; a GPU's facts are read from its driver by the worker and handed over as this struct.
+ * occupancy(entry), max_clusters(entry)) and plan_resolve checks launches against them. `emu` and
+ * `sim` are constants here; a GPU's facts are read from its driver by the worker and handed over
+ * as this struct.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,7 +41,11 @@ struct facts {
 	 * (registers unknown), as emu does. Returns 0, or -1 with `e`. */
 	int (*occupancy)(void *ctx, const char *entry, int64_t threads, int64_t shared,
 			 int64_t *blocks, struct err *e);
-	void *occupancy_ctx;
+	/* Clusters of that shape that the whole device holds at a time. NULL: from the occupancy, as
+	 * if clusters could take any SMs; a GPU holds fewer, and only its driver knows. */
+	int (*max_clusters)(void *ctx, const char *entry, int64_t threads, int64_t shared,
+			    const int64_t cluster[3], int64_t *clusters, struct err *e);
+	void *occupancy_ctx; /* of both */
 };
 
 /* "emu" or "sim". Any other name: -1, EX_BADUSE. */
@@ -49,6 +54,10 @@ int facts_find(const char *device, struct facts *out, struct err *e);
 /* Resident blocks per SM for `threads` per block and `shared` bytes per block; 0 if none fits. */
 int facts_occupancy(const struct facts *f, const char *entry, int64_t threads, int64_t shared,
 		    int64_t *blocks, struct err *e);
+
+/* At least 1. */
+int facts_clusters(const struct facts *f, const char *entry, int64_t threads, int64_t shared,
+		   const int64_t cluster[3], int64_t *clusters, struct err *e);
 
 const char *device_class_name(enum device_class c); /* "emu", "sim", "cuda" */
 

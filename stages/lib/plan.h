@@ -40,6 +40,8 @@
 #define PLAN_MAX_SELECT 8
 #define PLAN_MAX_PARAM 4096    /* bytes of one launch's parameters */
 #define PLAN_MAX_SPACE 1000000000000LL
+#define PLAN_MAX_CONFIGS 4      /* images that `choose` may ask for */
+#define PLAN_MAX_WHENS 12       /* different conditions in all `choose` together */
 #define PLAN_NAME 65
 
 /* ---- the plan as written ---- */
@@ -68,18 +70,21 @@ struct plan_compile {
 	int max_registers;  /* 0 = null; else 16..255 */
 	int opt_level;      /* ptxas 0..3; 3 */
 	int std;            /* C++ standard 11, 14, 17, 20; 17 */
+	const char *arch;   /* "sm_90a": what the source requires; NULL: the device's own. emu: ignored */
 };
 
 struct plan_workspace {
 	char name[PLAN_NAME];
+	struct expr *when;  /* NULL: always; else 0 bytes where it does not hold */
 	struct expr *bytes;
-	int zero; /* zeroed inside the timed window */
+	int zero;           /* zeroed inside the timed window */
 };
 
 struct plan_tensor_map {
-	char buffer[PLAN_NAME];
+	char buffer[PLAN_NAME];         /* input, output or, */
+	int workspace;                  /* when set, workspace */
 	struct expr *offset;            /* bytes; NULL 0 */
-	enum dtype dtype;
+	enum dtype dtype;               /* DT_NONE: the buffer's */
 	int tf32;                       /* "tfloat32": FLOAT32 elements read as TFLOAT32 */
 	int rank;                       /* 1..5, innermost first */
 	struct expr *dim[5], *stride[4], *box[5], *step[5]; /* step NULL: 1 */
@@ -177,7 +182,7 @@ struct launch {
 struct launch_workspace {
 	char name[PLAN_NAME];
 	int64_t bytes;                  /* may be 0: unused at this size */
-	int zero;
+	int zero;                       /* to be zeroed; never set at 0 bytes */
 };
 
 struct launches {
@@ -192,8 +197,24 @@ struct launches {
 int plan_resolve(const struct plan *p, const struct spec *s, const struct axes *a, const struct facts *f,
 		 int reference, struct launches *out, struct err *e);
 void launches_free(struct launches *l);
+/* most[i]: raised to the dynamic shared memory that launches of the plan's entry i ask for. */
+void launches_shared(const struct launches *l, const struct plan *p, int64_t most[PLAN_MAX_ENTRIES]);
+/* After the compile: static (from the artefact) and dynamic (launches_shared) fit one block. */
+int plan_shared_fits(const struct plan *p, const struct facts *f, const int64_t fixed[PLAN_MAX_ENTRIES],
+		     const int64_t most[PLAN_MAX_ENTRIES], struct err *e);
 /* Put the value of scalar input `index` into every argument that takes it. */
 void launches_scalar(struct launches *l, int index, const void *data, int n);
+
+/* Resolve at every public and tiny workload and at the edges of the held-out ranges (as the device
+ * sees them: emu and sim use the emu sizes). The first that fails is an error. */
+struct plan_sizes {
+	int n;                                      /* public, then tiny, that passed */
+	int64_t launches[2 * SPEC_MAX_WORKLOADS];
+	int edges;
+	int64_t shared[PLAN_MAX_ENTRIES];           /* as launches_shared */
+};
+int plan_sizes(const struct plan *p, const struct spec *s, const struct facts *f, int reference,
+	       struct plan_sizes *out, struct err *e);
 
 /* ---- tunables ---- */
 
@@ -220,6 +241,10 @@ int64_t plan_config_index(const struct plan *p, const struct plan_config *c); /*
 /* *legal = every constraint holds. a may be NULL: constraints that name var axes then do not count. */
 int plan_config_legal(const struct plan *p, const struct spec *s, const struct axes *a, const struct facts *f,
 		      const struct plan_config *c, int *legal, struct err *e);
+
+/* The different configurations that `choose` can lead to, whatever the workload: each is an image
+ * of its own. -1 when there are more than PLAN_MAX_CONFIGS. */
+int plan_configs(const struct plan *p, struct plan_config out[PLAN_MAX_CONFIGS], int *n, struct err *e);
 
 /* Macros of a compile: tunables and const axes, "BM=128", "AXIS_H=4096"; NULL after the last. */
 char **plan_macros(const struct plan *p, const struct spec *s, const struct plan_config *c);

@@ -6,8 +6,9 @@
  *   {"workspace_select": [NAME, ...], "index": X, "offset": X}    one of them: ping-pong in loops
  *   {"axis": NAME, "type": T}  {"expr": X, "type": T}  {"const": NUMBER, "type": T}
  *   {"scalar": INPUT}                                  an input of shape null, by value
- *   {"tensor_map": {buffer, offset, dtype, dims, byte_strides, box, element_strides, swizzle,
- *                   interleave, l2_promotion, oob_fill}}           innermost dimension first
+ *   {"tensor_map": {buffer | workspace, offset, dtype, dims, byte_strides, box, element_strides,
+ *                   swizzle, interleave, l2_promotion, oob_fill}}  innermost dimension first
+ *                   dtype is needed with a workspace; else it is the buffer's, or one as wide
  *
  * T is one of i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64.
  *
@@ -135,9 +136,9 @@ static int parse_word(struct jwalk *w, const cJSON *obj, const char *key, const 
 
 static int parse_map_dtype(struct jwalk *w, const cJSON *obj, struct plan_tensor_map *t)
 {
-	const cJSON *item = jwalk_need(w, obj, "dtype");
+	const cJSON *item = t->workspace ? jwalk_need(w, obj, "dtype") : jwalk_find(obj, "dtype");
 	if (!item)
-		return -1;
+		return t->workspace ? -1 : 0;
 	size_t at = jwalk_enter(w, "dtype");
 	const char *s = jwalk_string(w, item, 32);
 	if (!s)
@@ -152,13 +153,18 @@ static int parse_map_dtype(struct jwalk *w, const cJSON *obj, struct plan_tensor
 
 static int parse_map(struct jwalk *w, const cJSON *item, struct plan_tensor_map *t)
 {
-	static const char *const keys[] = {"buffer", "offset", "dtype", "dims", "byte_strides", "box",
-					   "element_strides", "swizzle", "interleave", "l2_promotion",
-					   "oob_fill", NULL};
+	static const char *const keys[] = {"buffer", "workspace", "offset", "dtype", "dims", "byte_strides",
+					   "box", "element_strides", "swizzle", "interleave",
+					   "l2_promotion", "oob_fill", NULL};
 	const cJSON *dims;
-	if (jwalk_object(w, item, keys) || !jwalk_need(w, item, "buffer") ||
-	    parse_name(w, item, "buffer", t->buffer) || jwalk_get_expr(w, item, "offset", &t->offset) ||
-	    parse_map_dtype(w, item, t) || !(dims = jwalk_need(w, item, "dims")))
+	if (jwalk_object(w, item, keys))
+		return -1;
+	t->workspace = jwalk_find(item, "workspace") != NULL;
+	if (t->workspace == (jwalk_find(item, "buffer") != NULL))
+		return jwalk_fail(w, "either buffer (an input or output) or workspace");
+	if (parse_name(w, item, t->workspace ? "workspace" : "buffer", t->buffer) ||
+	    jwalk_get_expr(w, item, "offset", &t->offset) || parse_map_dtype(w, item, t) ||
+	    !(dims = jwalk_need(w, item, "dims")))
 		return -1;
 	size_t at = jwalk_enter(w, "dims");
 	if (jwalk_array(w, dims, 1, 5, &t->rank))

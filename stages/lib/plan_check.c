@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What an expression in some place may read. */
-enum sees { SEES_TUNABLES = 1, SEES_OCCUPANCY = 2 };
+enum sees { SEES_TUNABLES = 1, SEES_OCCUPANCY = 2, SEES_SHAPE = 4 };
 
 struct check {
 	const struct plan *p;
@@ -31,6 +31,26 @@ static int entry_known(const struct plan *p, const char *name)
 	return 0;
 }
 
+static int check_calls(struct check *c, const struct expr *x, unsigned sees)
+{
+	enum expr_call f;
+	enum dtype type;
+	const char *name;
+	for (int i = 0; (name = expr_call_used(x, i, &f)); i++) {
+		int buffer = f == EXPR_SIZEOF;
+		if (!buffer && (sees & SEES_SHAPE))
+			return err_set(c->e, EX_BADINPUT, "%s: %s() is computed from block, cluster and shared_bytes: "
+				       "used in one of them it makes a cycle", expr_where(x), expr_call_name(f));
+		if (!buffer && !(sees & SEES_OCCUPANCY))
+			return err_set(c->e, EX_BADINPUT, "%s: %s() may not be used here", expr_where(x),
+				       expr_call_name(f));
+		if (buffer ? plan_element(c->s, name, 0, &type) != 0 : !entry_known(c->p, name))
+			return err_set(c->e, EX_BADINPUT, "%s: %s(): no %s is named '%s'", expr_where(x),
+				       expr_call_name(f), buffer ? "input or output" : "entry", name);
+	}
+	return 0;
+}
+
 static int check_expr(struct check *c, const struct expr *x, unsigned sees, const char *var)
 {
 	const char *name;
@@ -43,14 +63,7 @@ static int check_expr(struct check *c, const struct expr *x, unsigned sees, cons
 			continue;
 		return err_set(c->e, EX_BADINPUT, "%s: unknown name '%s'", expr_where(x), name);
 	}
-	for (int i = 0; (name = expr_occupancy_used(x, i)); i++) {
-		if (!(sees & SEES_OCCUPANCY))
-			return err_set(c->e, EX_BADINPUT, "%s: occupancy() may not be used here", expr_where(x));
-		if (!entry_known(c->p, name))
-			return err_set(c->e, EX_BADINPUT, "%s: occupancy(): no entry is named '%s'",
-				       expr_where(x), name);
-	}
-	return 0;
+	return check_calls(c, x, sees);
 }
 
 /* Axes, buffers, tunables and loop variables share one space of names. */
@@ -102,18 +115,30 @@ static int check_select(struct check *c, const char *where, const struct plan_ar
 	return 0;
 }
 
+static int check_map_buffer(struct check *c, const char *where, const struct plan_tensor_map *m)
+{
+	int in = spec_input_find(c->s, m->buffer);
+	if (m->workspace)
+		return plan_workspace_find(c->p, m->buffer) >= 0
+			       ? 0 : fail(c, where, "no workspace is named", m->buffer);
+	if (plan_workspace_find(c->p, m->buffer) >= 0)
+		return fail(c, where, "a tensor map over a workspace says \"workspace\", not \"buffer\":",
+			    m->buffer);
+	if (in < 0)
+		return spec_output_find(c->s, m->buffer) >= 0 ? bind_output(c, where, m->buffer)
+							      : fail(c, where, "no buffer is named", m->buffer);
+	if (c->s->input[in].scalar)
+		return fail(c, where, "a tensor map cannot describe the scalar", m->buffer);
+	if (m->dtype != DT_NONE && dtype_size(m->dtype) != dtype_size(c->s->input[in].dtype))
+		return fail(c, where, "tensor_map.dtype has another element size than", m->buffer);
+	return 0;
+}
+
 static int check_map(struct check *c, const char *where, const struct plan_tensor_map *m, const char *var)
 {
 	unsigned all = SEES_TUNABLES | SEES_OCCUPANCY;
-	int in = spec_input_find(c->s, m->buffer);
-	if (in >= 0 && c->s->input[in].scalar)
-		return fail(c, where, "a tensor map cannot describe the scalar", m->buffer);
-	if (in < 0 && plan_workspace_find(c->p, m->buffer) < 0) {
-		if (spec_output_find(c->s, m->buffer) < 0)
-			return fail(c, where, "no buffer is named", m->buffer);
-		if (bind_output(c, where, m->buffer))
-			return -1;
-	}
+	if (check_map_buffer(c, where, m))
+		return -1;
 	if (check_expr(c, m->offset, all, var))
 		return -1;
 	for (int i = 0; i < m->rank; i++)
@@ -157,11 +182,11 @@ static int check_launch(struct check *c, int index)
 	const char *var = l->repeat_var[0] ? l->repeat_var : NULL;
 	unsigned all = SEES_TUNABLES | SEES_OCCUPANCY;
 	if (check_expr(c, l->repeat_count, all, NULL) || check_expr(c, l->when, all, var) ||
-	    check_expr(c, l->shared, SEES_TUNABLES, var))
+	    check_expr(c, l->shared, SEES_TUNABLES | SEES_SHAPE, var))
 		return -1;
 	for (int i = 0; i < 3; i++)
-		if (check_expr(c, l->grid[i], all, var) || check_expr(c, l->block[i], SEES_TUNABLES, var) ||
-		    check_expr(c, l->cluster[i], SEES_TUNABLES, var))
+		if (check_expr(c, l->grid[i], all, var) || check_expr(c, l->block[i], SEES_TUNABLES | SEES_SHAPE, var) ||
+		    check_expr(c, l->cluster[i], SEES_TUNABLES | SEES_SHAPE, var))
 			return -1;
 	for (int i = 0; i < l->nargs; i++) {
 		char where[64];
@@ -175,7 +200,9 @@ static int check_launch(struct check *c, int index)
 int plan_check(const struct plan *p, const struct spec *s, struct err *e)
 {
 	struct check c = {p, s, e, 0};
-	if (check_names(&c))
+	struct plan_config configs[PLAN_MAX_CONFIGS];
+	int n;
+	if (check_names(&c) || plan_configs(p, configs, &n, e))
 		return -1;
 	for (int i = 0; i < p->ntunables; i++)
 		for (int k = 0; k < p->tunable[i].nchoose; k++)
@@ -185,7 +212,8 @@ int plan_check(const struct plan *p, const struct spec *s, struct err *e)
 		if (check_expr(&c, p->constraint[i], SEES_TUNABLES, NULL))
 			return -1;
 	for (int i = 0; i < p->nworkspaces; i++)
-		if (check_expr(&c, p->workspace[i].bytes, SEES_TUNABLES | SEES_OCCUPANCY, NULL))
+		if (check_expr(&c, p->workspace[i].when, SEES_TUNABLES | SEES_OCCUPANCY, NULL) ||
+		    check_expr(&c, p->workspace[i].bytes, SEES_TUNABLES | SEES_OCCUPANCY, NULL))
 			return -1;
 	for (int i = 0; i < p->nlaunches; i++)
 		if (check_launch(&c, i))

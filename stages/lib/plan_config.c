@@ -18,7 +18,7 @@ void plan_config_current(const struct plan *p, struct plan_config *c)
 int plan_config_for(const struct plan *p, const struct spec *s, const struct axes *a, const struct facts *f,
 		    struct plan_config *c, struct err *e)
 {
-	struct plan_env env = {p, s, a, f, NULL, NULL, 0, NULL};
+	struct plan_env env = {.plan = p, .spec = s, .axes = a, .facts = f};
 	plan_config_current(p, c);
 	for (int i = 0; i < p->ntunables && !f->one_config; i++) {
 		const struct plan_tunable *t = &p->tunable[i];
@@ -88,6 +88,69 @@ int plan_choose_add(struct plan *p, const char *tunable, const char *when, int64
 	return 0;
 }
 
+/* Every condition in `choose`, once each by its text. */
+static int list_whens(const struct plan *p, const char *when[PLAN_MAX_WHENS], struct err *e)
+{
+	int n = 0;
+	for (int i = 0; i < p->ntunables; i++) {
+		for (int k = 0; k < p->tunable[i].nchoose; k++) {
+			const char *text = expr_text(p->tunable[i].choose[k].when);
+			int j = 0;
+			while (j < n && strcmp(when[j], text))
+				j++;
+			if (j < n)
+				continue;
+			if (n == PLAN_MAX_WHENS)
+				return err_set(e, EX_BADINPUT, "%s: tunables: more than %d different conditions in "
+					       "choose", p->file, PLAN_MAX_WHENS);
+			when[n++] = text;
+		}
+	}
+	return n;
+}
+
+/* The configuration when the conditions hold whose bit is set. */
+static void config_where(const struct plan *p, const char *const *when, int n, unsigned holds,
+			 struct plan_config *c)
+{
+	plan_config_current(p, c);
+	for (int i = 0; i < p->ntunables; i++) {
+		const struct plan_tunable *t = &p->tunable[i];
+		for (int k = 0, done = 0; k < t->nchoose && !done; k++) {
+			for (int j = 0; j < n && !done; j++) {
+				done = (holds >> j & 1) && !strcmp(when[j], expr_text(t->choose[k].when));
+				if (done)
+					c->v[i] = t->choose[k].value;
+			}
+		}
+	}
+}
+
+/* All outcomes of the conditions are looked at, possible or not: what they mean is not known here. */
+int plan_configs(const struct plan *p, struct plan_config out[PLAN_MAX_CONFIGS], int *n, struct err *e)
+{
+	const char *when[PLAN_MAX_WHENS];
+	int whens = list_whens(p, when, e);
+	*n = 0;
+	if (whens < 0)
+		return -1;
+	for (unsigned holds = 0; holds < 1u << whens; holds++) {
+		struct plan_config c;
+		int k = 0;
+		config_where(p, when, whens, holds, &c);
+		while (k < *n && !plan_config_equal(&out[k], &c))
+			k++;
+		if (k < *n)
+			continue;
+		if (*n == PLAN_MAX_CONFIGS)
+			return err_set(e, EX_BADINPUT, "%s: tunables: choose can lead to more than %d configurations, "
+				       "each a compile of its own (give several tunables the same `when`)", p->file,
+				       PLAN_MAX_CONFIGS);
+		out[(*n)++] = c;
+	}
+	return 0;
+}
+
 int plan_space(const struct plan *p, int64_t *size, struct err *e)
 {
 	*size = 1;
@@ -134,7 +197,7 @@ static int needs_axes(const struct plan *p, const struct spec *s, const struct e
 int plan_config_legal(const struct plan *p, const struct spec *s, const struct axes *a, const struct facts *f,
 		      const struct plan_config *c, int *legal, struct err *e)
 {
-	struct plan_env env = {p, s, a, f, c, NULL, 0, NULL};
+	struct plan_env env = {.plan = p, .spec = s, .axes = a, .facts = f, .config = c};
 	*legal = 1;
 	for (int i = 0; i < p->nconstraints && *legal; i++) {
 		int64_t holds;

@@ -99,7 +99,8 @@ static int check_box(struct mapping *g, const struct tensor_map *t)
 	return 0;
 }
 
-/* The last byte described must be inside the buffer. */
+/* The last byte described must be inside the buffer. Strides may be 0 or shorter than a row: rows
+ * then overlap, which some kernels want. Interleaved layouts are bounded by the same sum. */
 static int check_extent(struct mapping *g, const struct tensor_map *t, int64_t room)
 {
 	int64_t last = 0, term;
@@ -115,13 +116,17 @@ static int check_extent(struct mapping *g, const struct tensor_map *t, int64_t r
 }
 
 int plan_resolve_map(const struct plan_env *env, const struct plan_tensor_map *m, const char *where,
-		     int64_t bytes, struct launch_arg *out, struct err *e)
+		     int64_t bytes, enum dtype element, struct launch_arg *out, struct err *e)
 {
 	struct mapping g = {env, where, e};
 	struct tensor_map *t = &out->map;
+	enum dtype type = m->dtype != DT_NONE ? m->dtype : element;
 	int64_t unit = m->interleave == 2 ? 32 : 16;
-	*t = (struct tensor_map){.dtype = driver_dtype(m->dtype, m->tf32),
-				 .element_bytes = (int)dtype_size(m->dtype),
+	if (element != DT_NONE && dtype_size(type) != dtype_size(element))
+		return err_set(e, EX_BADINPUT, "%s: %s: tensor_map.dtype is %s: an element of '%s' has %zu bytes",
+			       env->plan->file, where, dtype_name(type), m->buffer, dtype_size(element));
+	*t = (struct tensor_map){.dtype = driver_dtype(type, m->tf32),
+				 .element_bytes = (int)dtype_size(type),
 				 .rank = m->rank,
 				 .swizzle = m->swizzle,
 				 .interleave = m->interleave,
@@ -132,7 +137,7 @@ int plan_resolve_map(const struct plan_env *env, const struct plan_tensor_map *m
 		return -1;
 	if (out->offset < 0 || out->offset > bytes || out->offset % unit)
 		return fail(&g, "offset", 0, out->offset, "outside the buffer or not a multiple of 16");
-	if (m->oob_fill && !dtype_is_float(m->dtype))
+	if (m->oob_fill && !dtype_is_float(type))
 		return fail(&g, "oob_fill", 0, m->oob_fill, "nan needs a float dtype");
 	return fill_dims(&g, m, t) || check_box(&g, t) || check_extent(&g, t, bytes - out->offset) ? -1 : 0;
 }

@@ -5,8 +5,8 @@
  *   entries      [NAME, ...]
  *   tunables     {NAME: {"values": [N, ...], "value": N, "choose": [{"when": X, "value": N}, ...]}}
  *   constraints  [X, ...]
- *   compile      {fast_math, ftz, prec_div, prec_sqrt, fmad, max_registers, opt_level, std}
- *   workspaces   [{"name": NAME, "bytes": X, "init": "raw" | "zero"}]
+ *   compile      {fast_math, ftz, prec_div, prec_sqrt, fmad, max_registers, opt_level, std, arch}
+ *   workspaces   [{"name": NAME, "when": X, "bytes": X, "init": "raw" | "zero"}]
  *   launches     [{"entry": NAME, "when": X, "repeat": R, "grid": [X, 1..3], "block": [X, 1..3],
  *                  "cluster": [X, 1..3], "shared_bytes": X, "cooperative": B, "pdl": B, "args": [...]}]
  *   R            {"var": NAME, "count": X} opens a loop; {"join": NAME} puts the launch into the
@@ -26,6 +26,9 @@
 
 const char *const PLAN_STDS[] = {"c++11", "c++14", "c++17", "c++20", NULL};
 const int PLAN_STD_YEARS[] = {11, 14, 17, 20};
+const char *const PLAN_ARCHS[] = {"sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100",
+				  "sm_100a", "sm_103", "sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a",
+				  "sm_121", "sm_121a", NULL};
 
 int plan_tunable_find(const struct plan *p, const char *name)
 {
@@ -56,7 +59,7 @@ static int parse_own_name(struct jwalk *w, const cJSON *item, char out[PLAN_NAME
 {
 	if (jwalk_identifier(w, item, 64, out))
 		return -1;
-	if (lex_reserved(out, strlen(out)) || plan_fact(out, NULL, NULL))
+	if (lex_reserved(out, strlen(out)) || plan_fact(out, NULL, NULL) || expr_is_function(out))
 		return jwalk_fail(w, "the name '%s' is reserved", out);
 	return 0;
 }
@@ -198,14 +201,25 @@ static const cJSON *not_null(const cJSON *obj, const char *key)
 	return cJSON_IsNull(item) ? NULL : item;
 }
 
+/* One of a list of words; absent or null leaves *out. */
+static int parse_word(struct jwalk *w, const cJSON *obj, const char *key, const char *const *words, int *out)
+{
+	const cJSON *item = not_null(obj, key);
+	size_t at = jwalk_enter(w, key);
+	if (item && jwalk_choice(w, item, words, out))
+		return -1;
+	jwalk_leave(w, at);
+	return 0;
+}
+
 static int parse_compile(struct jwalk *w, const cJSON *item, struct plan *p)
 {
 	static const char *const keys[] = {"fast_math", "ftz", "prec_div", "prec_sqrt", "fmad",
-					   "max_registers", "opt_level", "std", NULL};
+					   "max_registers", "opt_level", "std", "arch", NULL};
 	struct plan_compile *c = &p->compile;
 	int *const flag[] = {&c->fast_math, &c->ftz, &c->prec_div, &c->prec_sqrt, &c->fmad};
 	int64_t regs = 0, level = c->opt_level;
-	int std = 0;
+	int std = -1, arch = -1;
 	if (jwalk_object(w, item, keys))
 		return -1;
 	for (int i = 0; i < 5; i++)
@@ -217,19 +231,16 @@ static int parse_compile(struct jwalk *w, const cJSON *item, struct plan *p)
 		return -1;
 	c->max_registers = (int)regs;
 	c->opt_level = (int)level;
-	const cJSON *s = not_null(item, "std");
-	size_t at = jwalk_enter(w, "std");
-	if (s && jwalk_choice(w, s, PLAN_STDS, &std))
+	if (parse_word(w, item, "std", PLAN_STDS, &std) || parse_word(w, item, "arch", PLAN_ARCHS, &arch))
 		return -1;
-	if (s)
-		c->std = PLAN_STD_YEARS[std];
-	jwalk_leave(w, at);
+	c->std = std < 0 ? c->std : PLAN_STD_YEARS[std];
+	c->arch = arch < 0 ? NULL : PLAN_ARCHS[arch];
 	return 0;
 }
 
 static int parse_workspace(struct jwalk *w, const cJSON *m, struct plan *p)
 {
-	static const char *const keys[] = {"name", "bytes", "init", NULL};
+	static const char *const keys[] = {"name", "when", "bytes", "init", NULL};
 	static const char *const inits[] = {"raw", "zero", NULL};
 	char name[PLAN_NAME];
 	const cJSON *text, *init = jwalk_find(m, "init");
@@ -243,7 +254,7 @@ static int parse_workspace(struct jwalk *w, const cJSON *m, struct plan *p)
 	jwalk_leave(w, at);
 	struct plan_workspace *s = &p->workspace[p->nworkspaces++];
 	memcpy(s->name, name, sizeof name);
-	if (jwalk_get_expr(w, m, "bytes", &s->bytes))
+	if (jwalk_get_expr(w, m, "when", &s->when) || jwalk_get_expr(w, m, "bytes", &s->bytes))
 		return -1;
 	at = jwalk_enter(w, "init");
 	if (init && jwalk_choice(w, init, inits, &s->zero))
@@ -437,8 +448,10 @@ void plan_free(struct plan *p)
 			expr_free(p->tunable[i].choose[k].when);
 	for (int i = 0; i < p->nconstraints; i++)
 		expr_free(p->constraint[i]);
-	for (int i = 0; i < p->nworkspaces; i++)
+	for (int i = 0; i < p->nworkspaces; i++) {
+		expr_free(p->workspace[i].when);
 		expr_free(p->workspace[i].bytes);
+	}
 	for (int i = 0; i < p->nlaunches; i++)
 		launch_free(&p->launch[i]);
 	free(p->launch);

@@ -21,12 +21,24 @@ extern const char *const PLAN_PROMOTIONS[];
 extern const char *const PLAN_OOB_FILLS[];
 extern const char *const PLAN_STDS[];
 extern const int PLAN_STD_YEARS[];
+extern const char *const PLAN_ARCHS[];
 const char *plan_type_name(enum dtype t);    /* "i32" */
 
 /* 1 for sm_count, max_shared, ...: the value in *out when f is given. */
 int plan_fact(const char *name, const struct facts *f, int64_t *out);
 int plan_tunable_find(const struct plan *p, const char *name);
 int plan_workspace_find(const struct plan *p, const char *name);
+
+/* Answers of occupancy() [0] and max_clusters() [1] so far: of the launch at hand, to be cleared with
+ * each one, and of other entries. */
+struct plan_known {
+	int set;
+	int64_t value;
+};
+struct plan_memo {
+	struct plan_known near[2], far[PLAN_MAX_ENTRIES][2];
+};
+int plan_residency_used(const struct expr *x); /* does it call either? */
 
 /* What an expression of a plan may see. */
 struct plan_env {
@@ -38,15 +50,22 @@ struct plan_env {
 	const char *var;                   /* repeat variable, or NULL */
 	int64_t var_value;
 	const struct plan_launch *launch;  /* being resolved, or NULL */
+	int reference;                     /* float outputs have elements of 8 bytes */
+	int residency;                     /* occupancy() and max_clusters() may be used: plan_eval sets it */
+	struct plan_memo *memo;            /* or NULL */
 };
-/* 0, or -1 with `e`. `occupancy`: whether occupancy(entry) may be used. */
-int plan_eval(const struct plan_env *env, const struct expr *x, int occupancy, int64_t *out, struct err *e);
-/* NULL x gives `fallback`. */
+/* 0, or -1 with `e`. `residency`: whether occupancy() and max_clusters() may be used. */
+int plan_eval(const struct plan_env *env, const struct expr *x, int residency, int64_t *out, struct err *e);
+/* Without residency; NULL x gives `fallback`. */
 int plan_eval_or(const struct plan_env *env, const struct expr *x, int64_t fallback, int64_t *out,
 		 struct err *e);
 
-/* A tensor map in numbers; `bytes` is the size of its buffer. */
+/* Element type of an input or output; -1 when there is none of that name. */
+int plan_element(const struct spec *s, const char *buffer, int reference, enum dtype *type);
+
+/* A tensor map in numbers; `bytes` is the size of its buffer, `element` its type (DT_NONE: a
+ * workspace has none). */
 int plan_resolve_map(const struct plan_env *env, const struct plan_tensor_map *m, const char *where,
-		     int64_t bytes, struct launch_arg *out, struct err *e);
+		     int64_t bytes, enum dtype element, struct launch_arg *out, struct err *e);
 
 #endif

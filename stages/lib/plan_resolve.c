@@ -4,6 +4,8 @@
  * Loops are expanded, `when` is applied, and everything is checked that the launcher or the
  * driver would otherwise find out too late or never: sizes of grid, block, cluster and shared
  * memory, residency of cooperative launches, offsets, parameter bytes, outputs left unbound.
+ * Of a launch that does not run nothing is evaluated: it may divide by zero or describe a tensor
+ * map that cannot be.
  *
  * The first launch that runs has pdl cleared: there is nothing of this plan before it to overlap.
  *
@@ -17,7 +19,7 @@
 
 struct resolve {
 	struct plan_env env;
-	int reference;
+	struct plan_memo memo;
 	struct launches *out;
 	struct err *e;
 	int index;            /* of the launch as written */
@@ -30,6 +32,12 @@ static int fail(struct resolve *r, const char *what, int64_t v, const char *why)
 		       (long long)v, why);
 }
 
+static void at_hand(struct resolve *r, const struct plan_launch *l)
+{
+	r->env.launch = l;
+	memset(r->memo.near, 0, sizeof r->memo.near);
+}
+
 static int resolve_workspaces(struct resolve *r)
 {
 	const struct plan *p = r->env.plan;
@@ -37,9 +45,12 @@ static int resolve_workspaces(struct resolve *r)
 	for (int i = 0; i < p->nworkspaces; i++) {
 		struct launch_workspace *w = &r->out->workspace[i];
 		memcpy(w->name, p->workspace[i].name, sizeof w->name);
-		w->zero = p->workspace[i].zero;
-		if (plan_eval(&r->env, p->workspace[i].bytes, 1, &w->bytes, r->e))
+		int64_t wanted = 1;
+		if (p->workspace[i].when && plan_eval(&r->env, p->workspace[i].when, 1, &wanted, r->e))
 			return -1;
+		if (wanted && plan_eval(&r->env, p->workspace[i].bytes, 1, &w->bytes, r->e))
+			return -1;
+		w->zero = p->workspace[i].zero && w->bytes > 0;
 		if (w->bytes < 0 || expr_add(total, w->bytes, &total) || total > most)
 			return err_set(r->e, EX_BADINPUT, "%s: is %lld: outside 0..%lld (limits.workspace_bytes, all "
 			       "workspaces together)", expr_where(p->workspace[i].bytes), (long long)w->bytes,
@@ -51,12 +62,12 @@ static int resolve_workspaces(struct resolve *r)
 
 /* Up to three sizes, missing ones 1. */
 static int resolve_dims(struct resolve *r, struct expr *const x[3], int n, const char *what,
-			const int64_t most[3], int occupancy, uint32_t out[3])
+			const int64_t most[3], int residency, uint32_t out[3])
 {
 	for (int i = 0; i < 3; i++) {
 		int64_t v = 1;
 		char name[32];
-		if (i < n && plan_eval(&r->env, x[i], occupancy, &v, r->e))
+		if (i < n && plan_eval(&r->env, x[i], residency, &v, r->e))
 			return -1;
 		if (v < 1 || v > most[i]) {
 			char why[64];
@@ -83,10 +94,13 @@ static int check_cluster(struct resolve *r, struct launch *l)
 
 static int check_cooperative(struct resolve *r, const struct launch *l, int64_t threads)
 {
-	int64_t per_sm, blocks, grid = (int64_t)l->grid[0] * l->grid[1];
-	if (facts_occupancy(r->env.facts, l->entry, threads, l->shared, &per_sm, r->e))
+	const struct facts *f = r->env.facts;
+	const int64_t cluster[3] = {l->cluster[0], l->cluster[1], l->cluster[2]};
+	int64_t n, blocks, grid = (int64_t)l->grid[0] * l->grid[1];
+	if (l->has_cluster ? facts_clusters(f, l->entry, threads, l->shared, cluster, &n, r->e)
+			   : facts_occupancy(f, l->entry, threads, l->shared, &n, r->e))
 		return -1;
-	blocks = per_sm * r->env.facts->sm_count;
+	blocks = n * (l->has_cluster ? cluster[0] * cluster[1] * cluster[2] : f->sm_count);
 	if (expr_mul(grid, l->grid[2], &grid) || grid > blocks) {
 		char why[96];
 		snprintf(why, sizeof why, "a cooperative grid may have %lld blocks here", (long long)blocks);
@@ -190,7 +204,9 @@ static int put_map(struct resolve *r, struct launch_arg *a, const struct plan_te
 	const struct spec *s = r->env.spec;
 	int64_t bytes;
 	char where[48];
-	int in = spec_input_find(s, m->buffer), out = spec_output_find(s, m->buffer);
+	enum dtype element = DT_NONE;
+	int in = m->workspace ? -1 : spec_input_find(s, m->buffer);
+	int out = m->workspace ? -1 : spec_output_find(s, m->buffer);
 	a->kind = ARG_MAP;
 	a->n = 128;
 	a->role = in >= 0 ? ROLE_INPUT : out >= 0 ? ROLE_OUTPUT : ROLE_WORKSPACE;
@@ -202,12 +218,14 @@ static int put_map(struct resolve *r, struct launch_arg *a, const struct plan_te
 		bytes = r->out->workspace[a->index].bytes;
 	} else {
 		const struct spec_tensor *t = in >= 0 ? &s->input[in] : &s->output[out];
-		if (r->reference && in < 0 ? spec_reference_bytes(s, t, r->env.axes, &bytes, r->e)
+		if (r->env.reference && in < 0 ? spec_reference_bytes(s, t, r->env.axes, &bytes, r->e)
 					   : spec_bytes(s, t, r->env.axes, &bytes, r->e))
 			return -1;
 	}
+	if (a->role != ROLE_WORKSPACE)
+		plan_element(s, m->buffer, r->env.reference, &element);
 	snprintf(where, sizeof where, "launches[%d].args[%d]", r->index, arg);
-	return plan_resolve_map(&r->env, m, where, bytes, a, r->e);
+	return plan_resolve_map(&r->env, m, where, bytes, element, a, r->e);
 }
 
 static int resolve_arg(struct resolve *r, const struct plan_arg *p, int arg, struct launch_arg *a)
@@ -263,7 +281,7 @@ static int resolve_launch(struct resolve *r, const struct plan_launch *p)
 {
 	struct launches *o = r->out;
 	int64_t run = 1;
-	r->env.launch = p;
+	at_hand(r, p);
 	if (p->when && plan_eval(&r->env, p->when, 1, &run, r->e))
 		return -1;
 	if (!run)
@@ -287,6 +305,32 @@ static int resolve_launch(struct resolve *r, const struct plan_launch *p)
 	return 0;
 }
 
+static int reads(const struct expr *x, const char *var)
+{
+	const char *name;
+	for (int i = 0; (name = expr_name_used(x, i)); i++)
+		if (!strcmp(name, var))
+			return 1;
+	return 0;
+}
+
+/* *some: may any launch of the loop run? Otherwise nothing of it is evaluated, its count neither. */
+static int group_wanted(struct resolve *r, int first, int end, int *some)
+{
+	*some = 0;
+	for (int i = first; i < end && !*some; i++) {
+		const struct plan_launch *l = &r->env.plan->launch[i];
+		int64_t run = 1;
+		at_hand(r, l);
+		if (l->when && !reads(l->when, l->repeat_var) && !plan_residency_used(l->when) &&
+		    plan_eval(&r->env, l->when, 0, &run, r->e))
+			return -1;
+		*some = run != 0;
+	}
+	at_hand(r, &r->env.plan->launch[first]);
+	return 0;
+}
+
 /* Launch `first` and those that join its loop; *next is the one after them. */
 static int resolve_group(struct resolve *r, int first, int *next)
 {
@@ -295,12 +339,16 @@ static int resolve_group(struct resolve *r, int first, int *next)
 	int64_t count = 1;
 	int end = first + 1;
 	r->index = first;
-	r->env.launch = l;
+	at_hand(r, l);
 	r->env.var = NULL;
 	if (l->repeat_var[0]) {
 		while (end < p->nlaunches && p->launch[end].repeat_var[0] && !p->launch[end].repeat_count)
 			end++;
-		if (plan_eval(&r->env, l->repeat_count, 1, &count, r->e))
+		int some;
+		if (group_wanted(r, first, end, &some))
+			return -1;
+		count = 0;
+		if (some && plan_eval(&r->env, l->repeat_count, 1, &count, r->e))
 			return -1;
 		if (count < 0 || count > r->env.spec->limits.launches)
 			return fail(r, "repeat.count", count, "negative or more than limits.launches");
@@ -337,8 +385,10 @@ int plan_resolve(const struct plan *p, const struct spec *s, const struct axes *
 		 int reference, struct launches *out, struct err *e)
 {
 	struct plan_config config;
-	struct resolve r = {.env = {p, s, a, f, &config, NULL, 0, NULL}, .reference = reference, .out = out,
-			    .e = e};
+	struct resolve r = {.env = {.plan = p, .spec = s, .axes = a, .facts = f, .config = &config,
+				    .reference = reference},
+			    .out = out, .e = e};
+	r.env.memo = &r.memo;
 	*out = (struct launches){0};
 	if (plan_config_for(p, s, a, f, &config, e) || resolve_all(&r)) {
 		launches_free(out);
@@ -364,4 +414,23 @@ void launches_scalar(struct launches *l, int index, const void *data, int n)
 				memcpy(a->data, data, (size_t)n);
 		}
 	}
+}
+
+void launches_shared(const struct launches *l, const struct plan *p, int64_t most[PLAN_MAX_ENTRIES])
+{
+	for (int i = 0; i < l->n; i++)
+		for (int k = 0; k < p->nentries; k++)
+			if (!strcmp(l->launch[i].entry, p->entry[k]) && l->launch[i].shared > most[k])
+				most[k] = l->launch[i].shared;
+}
+
+int plan_shared_fits(const struct plan *p, const struct facts *f, const int64_t fixed[PLAN_MAX_ENTRIES],
+		     const int64_t most[PLAN_MAX_ENTRIES], struct err *e)
+{
+	for (int i = 0; i < p->nentries; i++)
+		if (fixed[i] > f->max_shared - most[i])
+			return err_set(e, EX_BADINPUT, "%s: entry '%s' has %lld bytes of static shared memory and is "
+				       "launched with %lld more: a block may have %lld", p->file, p->entry[i],
+				       (long long)fixed[i], (long long)most[i], (long long)f->max_shared);
+	return 0;
 }

@@ -77,15 +77,18 @@ static void write_compile(const struct plan_compile *c, struct jsonw *w)
 	for (int i = 0; PLAN_STDS[i]; i++)
 		if (PLAN_STD_YEARS[i] == c->std)
 			jw_str(w, "std", PLAN_STDS[i]);
+	if (c->arch)
+		jw_str(w, "arch", c->arch);
 	jw_end(w);
 }
 
 static void write_map(const struct plan_tensor_map *m, struct jsonw *w)
 {
 	jw_obj(w, "tensor_map");
-	jw_str(w, "buffer", m->buffer);
+	jw_str(w, m->workspace ? "workspace" : "buffer", m->buffer);
 	write_expr(w, "offset", m->offset);
-	jw_str(w, "dtype", m->tf32 ? "tfloat32" : dtype_name(m->dtype));
+	if (m->dtype != DT_NONE)
+		jw_str(w, "dtype", m->tf32 ? "tfloat32" : dtype_name(m->dtype));
 	write_list(w, "dims", m->dim, m->rank);
 	write_list(w, "byte_strides", m->stride, m->rank - 1);
 	write_list(w, "box", m->box, m->rank);
@@ -173,6 +176,7 @@ void plan_write(const struct plan *p, struct jsonw *w, const char *key)
 	for (int i = 0; i < p->nworkspaces; i++) {
 		jw_obj(w, NULL);
 		jw_str(w, "name", p->workspace[i].name);
+		write_expr(w, "when", p->workspace[i].when);
 		write_expr(w, "bytes", p->workspace[i].bytes);
 		jw_str(w, "init", p->workspace[i].zero ? "zero" : "raw");
 		jw_end(w);

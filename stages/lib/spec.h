@@ -182,6 +182,11 @@ int spec_axes_name(void *ctx, const char *name, int64_t *out);
 int spec_draw(const struct spec *s, int emu, uint64_t (*next)(void *ctx), void *ctx, struct axes *out,
 	      struct err *e);
 
+/* The edges of what spec_draw may give, no draw among them: all axes at their least, all at their
+ * greatest, and each axis alone at the other end; a few steps inwards where a constraint wants it.
+ * k from 0: 1 and *out, 0 when edge k cannot satisfy the constraints, -1 after the last. */
+int spec_edge(const struct spec *s, int emu, int k, struct axes *out);
+
 /* Sizes. dims may be NULL. A scalar has one element. */
 int spec_shape(const struct spec *s, const struct spec_tensor *t, const struct axes *a,
 	       int64_t dims[SPEC_MAX_RANK], int64_t *elements, struct err *e);

@@ -30,11 +30,16 @@ static const char *const SPEC_KEYS[] = {
 	"reference", "start", "workloads", "cost", "promotion", "limits", "headers", NULL,
 };
 
-/* Names that expressions or macros already use. */
-static const char *const TAKEN[] = {
-	"sm_count", "max_shared", "max_threads", "warp_size", "l2_bytes", "occupancy", "ceil_div", "align_up",
-	"min", "max", "select", "log2", "next_pow2", NULL,
-};
+/* Names that expressions already use, beside its functions. */
+static const char *const TAKEN[] = {"sm_count", "max_shared", "max_threads", "warp_size", "l2_bytes", NULL};
+
+static int taken(const char *name)
+{
+	for (int i = 0; TAKEN[i]; i++)
+		if (!strcmp(TAKEN[i], name))
+			return 1;
+	return expr_is_function(name);
+}
 
 static int parse_axes(struct jwalk *w, const cJSON *item, struct spec *s)
 {
@@ -51,9 +56,8 @@ static int parse_axes(struct jwalk *w, const cJSON *item, struct spec *s)
 		cJSON name = {.type = cJSON_String, .valuestring = m->string};
 		if (jwalk_identifier(w, &name, SPEC_MAX_ID, a->name) || jwalk_object(w, m, keys))
 			return -1;
-		for (int i = 0; TAKEN[i]; i++)
-			if (!strcmp(TAKEN[i], a->name))
-				return jwalk_fail(w, "the name '%s' is taken", a->name);
+		if (taken(a->name))
+			return jwalk_fail(w, "the name '%s' is taken", a->name);
 		const cJSON *t = jwalk_need(w, m, "type");
 		size_t here = jwalk_enter(w, "type");
 		if (!t || jwalk_choice(w, t, types, &type))
@@ -77,8 +81,10 @@ int spec_check_names(struct jwalk *w, const struct spec *s, const struct expr *x
 	for (int i = 0; (name = expr_name_used(x, i)); i++)
 		if (spec_axis_find(s, name) < 0)
 			return err_set(w->e, EX_BADINPUT, "%s: unknown axis '%s'", expr_where(x), name);
-	if (expr_occupancy_used(x, 0))
-		return err_set(w->e, EX_BADINPUT, "%s: occupancy() may not be used in a spec", expr_where(x));
+	enum expr_call c;
+	if (expr_call_used(x, 0, &c))
+		return err_set(w->e, EX_BADINPUT, "%s: %s() may not be used in a spec", expr_where(x),
+			       expr_call_name(c));
 	return 0;
 }
 

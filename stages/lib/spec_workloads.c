@@ -315,3 +315,41 @@ int spec_draw(const struct spec *s, int emu, uint64_t (*next)(void *ctx), void *
 	return err_set(e, EX_BADINPUT, "%s: workloads.held_out: no draw of %d satisfies the constraints", s->file,
 		       DRAWS);
 }
+
+/* The value of a range `step` allowed values away from one of its ends. */
+static int64_t end_of(const struct spec_range *r, int high, int64_t step)
+{
+	int64_t lo = (r->min - 1) / r->multiple_of + 1, hi = r->max / r->multiple_of, v = high ? hi - step : lo + step;
+	if (!r->nvalues)
+		return (v < lo ? lo : v > hi ? hi : v) * r->multiple_of;
+	v = r->value[0];
+	for (int i = 1; i < r->nvalues; i++)
+		if (high ? r->value[i] > v : r->value[i] < v)
+			v = r->value[i];
+	return v;
+}
+
+int spec_edge(const struct spec *s, int emu, int k, struct axes *out)
+{
+	enum { STEPS = 64 };
+	const struct spec_range *r = emu ? s->held_out_emu : s->held_out;
+	int odd = k / 2 - 1, high = k % 2, vars = 0; /* edges 0 and 1: no odd one out */
+	for (int i = 0; i < s->naxes; i++) {
+		if (s->axis[i].is_const)
+			continue;
+		if (!r[i].set)
+			return -1;
+		vars += !r[i].equals;
+	}
+	if (odd >= vars || !vars || (k > 1 && vars == 1))
+		return -1;
+	for (int64_t step = 0; step < STEPS; step++) {
+		consts(s, out);
+		for (int i = 0, n = 0; i < s->naxes; i++)
+			if (!s->axis[i].is_const && !r[i].equals)
+				out->v[i] = end_of(&r[i], high ^ (n++ == odd), step);
+		if (!derive_axes(s, r, out) && !spec_axes_check(s, out, NULL))
+			return 1;
+	}
+	return 0;
+}

@@ -17,17 +17,17 @@ static int name(void *ctx, const char *n, int64_t *out)
 	return n[0] == 'z' ? -1 : 0;
 }
 
-static int occupancy(void *ctx, const char *entry, int64_t *out, struct err *e)
+static int call(void *ctx, enum expr_call c, const char *entry, int64_t *out, struct err *e)
 {
 	(void)ctx;
 	(void)e;
-	*out = entry[0] & 3;
+	*out = (entry[0] & 3) + 4 * (int)c;
 	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct expr_env env = {name, occupancy, NULL};
+	struct expr_env env = {name, call, NULL};
 	struct err e = {0};
 	int64_t a = 0, b = 0;
 	char *text = malloc(size + 1);

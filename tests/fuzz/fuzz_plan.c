@@ -15,10 +15,22 @@ static const char SPEC[] =
 	"\"dtype\":\"bfloat16\"},\"B\":{\"shape\":[\"N\",\"K\"],\"dtype\":\"bfloat16\"},\"s\":{\"shape\":null,\"dtype\":"
 	"\"float32\"}},\"outputs\":{\"C\":{\"shape\":[\"M\",\"N\"],\"dtype\":\"bfloat16\"}},\"compute\":{\"operand\":"
 	"\"bfloat16\",\"accumulator\":\"float32\"},\"reference\":{\"source\":\"r.cu\",\"plan\":\"r.json\"},\"workloads\":"
-	"{\"public\":[{\"axes\":{\"M\":128,\"N\":256,\"K\":1024}}],\"tiny\":[{\"M\":17,\"N\":24,\"K\":40}]},"
+	"{\"public\":[{\"axes\":{\"M\":128,\"N\":256,\"K\":1024}}],\"tiny\":[{\"M\":17,\"N\":24,\"K\":40}],\"held_out\":{\"axes\":{\"M\":{\"max\":64},\"N\":{\"max\":64},\"K\":{\"max\":64}}}},"
 	"\"limits\":{\"launches\":200}}";
 
 static struct spec *spec;
+
+/* No element that the map describes is outside its workspace. */
+static void check_map(const struct launches *l, const struct launch_arg *a)
+{
+	unsigned __int128 last = (unsigned __int128)a->offset + (unsigned)a->map.element_bytes;
+	for (int i = 0; i < a->map.rank; i++)
+		last += (unsigned __int128)(a->map.dim[i] - 1) *
+			(i ? a->map.stride[i - 1] : (unsigned)a->map.element_bytes);
+	MUST(a->map.element_bytes > 0);
+	if (a->role == ROLE_WORKSPACE)
+		MUST(a->index < l->nworkspaces && last <= (unsigned __int128)l->workspace[a->index].bytes);
+}
 
 static void check_launches(const struct launches *l, const struct facts *f)
 {
@@ -26,6 +38,8 @@ static void check_launches(const struct launches *l, const struct facts *f)
 	MUST(l->n >= 1 && l->n <= spec->limits.launches);
 	for (int i = 0; i < l->nworkspaces; i++)
 		total += l->workspace[i].bytes;
+	for (int i = 0; i < l->nworkspaces; i++)
+		MUST(l->workspace[i].bytes || !l->workspace[i].zero);
 	MUST(total >= 0 && total <= spec->limits.workspace_bytes);
 	for (int i = 0; i < l->n; i++) {
 		const struct launch *n = &l->launch[i];
@@ -36,6 +50,8 @@ static void check_launches(const struct launches *l, const struct facts *f)
 		for (int k = 0; k < n->nargs; k++) {
 			const struct launch_arg *a = &n->arg[k];
 			MUST(a->index >= 0 && a->n <= 128 && a->offset >= 0);
+			if (a->kind == ARG_MAP)
+				check_map(l, a);
 			if (a->kind == ARG_BUFFER && a->role == ROLE_WORKSPACE)
 				MUST(a->index < l->nworkspaces && a->offset <= l->workspace[a->index].bytes);
 		}
@@ -49,7 +65,12 @@ static void resolve(const struct plan *p, const char *device)
 	struct launches l;
 	struct err e;
 	const struct axes *at[] = {&spec->public[0].gpu, &spec->tiny[0].gpu};
+	struct plan_sizes sizes;
 	MUST(!facts_find(device, &f, &e));
+	if (plan_sizes(p, spec, &f, 0, &sizes, &e))
+		MUST(e.text[0]);
+	else
+		MUST(sizes.n == 2 && sizes.edges == 8);
 	for (int i = 0; i < 2; i++) {
 		struct plan_config c;
 		int legal;

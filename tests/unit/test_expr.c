@@ -29,16 +29,16 @@ static int name(void *ctx, const char *n, int64_t *out)
 	return -1;
 }
 
-static int occupancy(void *ctx, const char *entry, int64_t *out, struct err *e)
+static int call(void *ctx, enum expr_call c, const char *entry, int64_t *out, struct err *e)
 {
 	(void)ctx;
 	if (strcmp(entry, "gemm"))
 		return err_set(e, EX_BADINPUT, "no entry '%s'", entry);
-	*out = 3;
+	*out = c == EXPR_OCCUPANCY ? 3 : c == EXPR_MAX_CLUSTERS ? 30 : 2;
 	return 0;
 }
 
-static const struct expr_env ENV = {name, occupancy, NULL};
+static const struct expr_env ENV = {name, call, NULL};
 
 static void test_values(void **state)
 {
@@ -56,7 +56,8 @@ static void test_values(void **state)
 		{"ceil_div(M, N)", 2}, {"ceil_div(0, 5)", 0}, {"ceil_div(128, 64)", 2}, {"align_up(100, 64)", 128},
 		{"align_up(128,64)", 128}, {"min(3,1,2)", 1}, {"max(3, 1, 7, 2)", 7}, {"min(4)", 4},
 		{"log2(1)", 0}, {"log2(1023)", 9}, {"log2(1024)", 10}, {"next_pow2(1)", 1}, {"next_pow2(5)", 8},
-		{"next_pow2(64)", 64}, {"occupancy(gemm)*2", 6}, {" \t M \t+ N ", 164}, {"9223372036854775807", INT64_MAX},
+		{"next_pow2(64)", 64}, {"occupancy(gemm)*2", 6},
+		{"max_clusters( gemm ) + occupancy(gemm)", 33}, {"16/sizeof(gemm)", 8}, {" \t M \t+ N ", 164}, {"9223372036854775807", INT64_MAX},
 		{"-9223372036854775807-1", INT64_MIN}, {"4*(M+N)*2 <= max_shared", 1},
 	};
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -94,6 +95,9 @@ static void test_parse_errors(void **state)
 		{"ceil_div(1,2,3)", "column 1: wrong number of arguments for 'ceil_div'"},
 		{"occupancy(3)", "column 11: occupancy() takes the name of an entry"},
 		{"occupancy(a+b)", "column 12: ')' expected"},
+		{"max_clusters()", "column 14: max_clusters() takes the name of an entry"},
+		{"sizeof(2)", "column 8: sizeof() takes the name of an input or output"},
+		{"sizeof", "column 1: '(' expected after 'sizeof'"},
 		{"1 ? 2", "column 6: ':' expected"},
 		{"1 = 2", "column 3: unexpected '='"},
 		{"1 & 2", "column 3: unexpected '&'"},
@@ -178,13 +182,17 @@ static void test_names_used(void **state)
 {
 	(void)state;
 	struct err e;
-	struct expr *x = expr_parse("M*N + M + occupancy(gemm) + occupancy(b)", "f", "p", &e);
+	struct expr *x = expr_parse("M*N + M + occupancy(gemm) + sizeof(gemm) + sizeof(gemm) + occupancy(b)", "f", "p", &e);
 	assert_non_null(x);
 	assert_string_equal(expr_name_used(x, 0), "M");
 	assert_string_equal(expr_name_used(x, 1), "N");
 	assert_null(expr_name_used(x, 2));
-	assert_string_equal(expr_occupancy_used(x, 1), "b");
-	assert_null(expr_occupancy_used(x, 2));
+	enum expr_call c = EXPR_OCCUPANCY;
+	assert_string_equal(expr_call_used(x, 1, &c), "gemm");
+	assert_int_equal(c, EXPR_SIZEOF);
+	assert_string_equal(expr_call_used(x, 2, &c), "b");
+	assert_int_equal(c, EXPR_OCCUPANCY);
+	assert_null(expr_call_used(x, 3, &c));
 	int64_t v;
 	struct expr_env none = {name, NULL, NULL};
 	assert_int_equal(expr_eval(x, &none, &v, &e), -1);

@@ -136,6 +136,17 @@ static void test_top_level(void **state)
 		{"'compile':{'max_registers':8},", NULL, NULL, "compile.max_registers: 8 is outside 16..255"},
 		{"'compile':{'std':'c++98'},", NULL, NULL,
 		 "compile.std: 'c++98' is not one of: c++11, c++14, c++17, c++20"},
+		{"'compile':{'arch':'sm_90b'},", NULL, NULL,
+		 "compile.arch: 'sm_90b' is not one of: sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_100a, "
+		 "sm_103, sm_103a, sm_110, sm_110a, sm_120, sm_120a, sm_121, sm_121a"},
+		{"'tunables':{'max_clusters':{'values':[1],'value':1}},", NULL, NULL,
+		 "tunables.max_clusters: the name 'max_clusters' is reserved"},
+		{"'tunables':{'A':{'values':[1,2],'value':1,'choose':[{'when':'N<1','value':2}]},"
+		 "'B':{'values':[1,2],'value':1,'choose':[{'when':'N<2','value':2}]},"
+		 "'C':{'values':[1,2],'value':1,'choose':[{'when':'N<3','value':2}]}},", NULL, NULL,
+		 "tunables: choose can lead to more than 4 configurations, each a compile of its own (give several "
+		 "tunables the same `when`)"},
+		{"'workspaces':[{'name':'w','bytes':4,'when':'w'}],", NULL, NULL, "workspaces[0].when: unknown name 'w'"},
 		{"'workspaces':[{'name':'w','bytes':-1}],", NULL, NULL,
 		 "workspaces[0].bytes: is -1: outside 0..1000000 (limits.workspace_bytes, all workspaces together)"},
 		{"'workspaces':[{'name':'w','bytes':'4*N*H*4'}],", NULL, NULL,
@@ -167,7 +178,17 @@ static void test_launch(void **state)
 		{NULL, "'grid':[1e9],'block':[1025]", NULL, "launches[0].block[0] is 1025: outside 1..1024"},
 		{NULL, "'grid':[1],'block':[1024,2]", NULL,
 		 "launches[0].block is 2048: more threads than a block of this device may have"},
-		{NULL, "'grid':[1],'block':['occupancy(k)']", NULL, "launches[0].block[0]: occupancy() may not be used here"},
+		{NULL, "'grid':[1],'block':['occupancy(k)']", NULL, "launches[0].block[0]: occupancy() is "
+		 "computed from block, cluster and shared_bytes: used in one of them it makes a cycle"},
+		{NULL, L("'cluster':['max_clusters(k)']"), NULL, "launches[0].cluster[0]: max_clusters() is "
+		 "computed from block, cluster and shared_bytes: used in one of them it makes a cycle"},
+		{NULL, L("'shared_bytes':'occupancy(k)'"), NULL, "launches[0].shared_bytes: occupancy() is "
+		 "computed from block, cluster and shared_bytes: used in one of them it makes a cycle"},
+		{NULL, "'grid':['max_clusters(j)'],'block':[32]", NULL,
+		 "launches[0].grid[0]: max_clusters(): no entry is named 'j'"},
+		{NULL, "'grid':['sizeof(k)'],'block':[32]", NULL,
+		 "launches[0].grid[0]: sizeof(): no input or output is named 'k'"},
+		{NULL, "'grid':['sizeof(y) - 4'],'block':[32]", NULL, "launches[0].grid[0] is 0: outside 1..2147483647"},
 		{NULL, "'grid':['occupancy(j)'],'block':[32]", NULL, "launches[0].grid[0]: occupancy(): no entry is named 'j'"},
 		{NULL, "'grid':['q'],'block':[32]", NULL, "launches[0].grid[0]: unknown name 'q'"},
 		{NULL, "'grid':['N/0'],'block':[32]", NULL, "launches[0].grid[0]: column 2: division by zero"},
@@ -176,8 +197,8 @@ static void test_launch(void **state)
 		{NULL, L("'shared_bytes':'-N'"), NULL,
 		 "launches[0].shared_bytes is -1000: more than a block of this device may have, or negative"},
 		{NULL, "'grid':[3],'block':[32],'cluster':[2]", NULL, "launches[0].grid is 3: not a multiple of the cluster"},
-		{NULL, "'grid':[16],'block':[32],'cluster':[4,4]", NULL,
-		 "launches[0].cluster is 16: more blocks than a cluster of this device may have"},
+		{NULL, "'grid':[20,1],'block':[32],'cluster':[5,4]", NULL,
+		 "launches[0].cluster is 20: more blocks than a cluster of this device may have"},
 		{NULL, "'grid':[100000],'block':[1024],'cooperative':true", NULL,
 		 "launches[0].grid is 100000: a cooperative grid may have 264 blocks here"},
 		{NULL, L("'pdl':'yes'"), NULL, "launches[0].pdl: true or false is expected"},
@@ -272,12 +293,58 @@ static void test_tensor_maps(void **state)
 		 "launches[0].args[1]: tensor_map.element_strides[1] is 9: outside 1..8"},
 		{NULL, NULL, "{'out':'y'},{'tensor_map':{'buffer':'eps','dtype':'float32','dims':[4],'box':[4]}}",
 		 "launches[0].args[1]: a tensor map cannot describe the scalar 'eps'"},
+		{"'workspaces':[{'name':'w','bytes':64}],", NULL, "{'out':'y'},{'tensor_map':{'buffer':'w','dtype':'float32',"
+		 "'dims':[4],'box':[4]}}",
+		 "launches[0].args[1]: a tensor map over a workspace says \"workspace\", not \"buffer\": 'w'"},
+		{"'workspaces':[{'name':'w','bytes':64}],", NULL, "{'out':'y'},{'tensor_map':{'workspace':'w','dims':[4],"
+		 "'box':[4]}}", "launches[0].args[1].tensor_map: key 'dtype' is missing"},
+		{"'workspaces':[{'name':'w','bytes':64}],", NULL, "{'out':'y'},{'tensor_map':{'workspace':'w','dtype':'int32',"
+		 "'dims':[16],'box':[4],'offset':16}}", "launches[0].args[1]: tensor_map reaches byte 64 of 48"},
+		{"'workspaces':[{'name':'w','bytes':64,'when':'N < 5'}],", NULL, "{'out':'y'},{'tensor_map':{'workspace':'w',"
+		 "'dtype':'int32','dims':[16],'box':[4]}}", "launches[0].args[1]: tensor_map reaches byte 64 of 0"},
+		{NULL, NULL, "{'out':'y'},{'tensor_map':{'workspace':'x','dtype':'float32','dims':[4],'box':[4]}}",
+		 "launches[0].args[1]: no workspace is named 'x'"},
+		{NULL, NULL, "{'out':'y'},{'tensor_map':{'buffer':'x','workspace':'x','dims':[4],'box':[4]}}",
+		 "launches[0].args[1].tensor_map: either buffer (an input or output) or workspace"},
+		{NULL, NULL, "{'out':'y'},{'tensor_map':{'buffer':'x','dtype':'bfloat16','dims':[8],'box':[8]}}",
+		 "launches[0].args[1]: tensor_map.dtype has another element size than 'x'"},
+		{NULL, NULL, "{'tensor_map':{'buffer':'y','dtype':'uint8','dims':[16],'box':[16]}}",
+		 "launches[0].args[0]: tensor_map.dtype is uint8: an element of 'y' has 4 bytes"},
 		{NULL, NULL, "{'tensor_map':{'buffer':'q','dtype':'float32','dims':[4],'box':[4]}}",
 		 "launches[0].args[0]: no buffer is named 'q'"},
 	};
 	ALL(bad);
 	assert_string_equal(try_parts(NULL, NULL, MAP(D2 "'box':[32,8],'swizzle':'128B'")), "");
 	assert_string_equal(try_parts(NULL, NULL, MAP("'dims':['H*N'],'box':[256]")), "");
+	assert_string_equal(try_parts(NULL, NULL, MAP("'dims':['H*N'],'byte_strides':[],'box':[256]")), "");
+	assert_string_equal(try_parts(NULL, NULL, "{'tensor_map':{'buffer':'y','dtype':'int32','dims':[4],'box':[4]}}"), "");
+	assert_string_equal(try_parts("'workspaces':[{'name':'w','bytes':64}],", NULL, "{'out':'y'},{'tensor_map':{"
+				      "'workspace':'w','dtype':'int32','dims':[12],'box':[4],'offset':16}}"), "");
+}
+
+/* What does not run is not evaluated; what depends on nothing that is refused is allowed. */
+static void test_lazy(void **state)
+{
+	(void)state;
+	static const char OFF[] =
+		"{'out':'y'}]},{'entry':'k','when':'N > 2000','grid':['1/(N-1000)'],'block':['0'],'repeat':{'var':'p',"
+		"'count':'N/(N-1000)'},'args':[{'expr':'1/0','type':'i32'}";
+	assert_string_equal(try_parts(NULL, NULL, OFF), "");
+	assert_string_equal(try_parts("'workspaces':[{'name':'w','bytes':'1/0','when':'N < 5'},{'name':'v','bytes':0,"
+				      "'init':'zero'}],", NULL, "{'out':'y'},{'workspace':'v'},{'workspace':'w'}"), "");
+	assert_string_equal(try_parts(NULL, "'grid':[16,4],'block':[32],'cluster':[4,4]", NULL), "");
+	assert_string_equal(try_parts(NULL, "'grid':['16*max_clusters(k)/16'],'block':[32],'cluster':[12],'when':"
+				      "'occupancy(k) > 1'", NULL), "plan.json: launches[0].grid is 352: not a multiple of the cluster");
+	/* occupancy of an entry whose first launch does not run: of the second */
+	assert_string_equal(try_parts("'workspaces':[{'name':'w','bytes':'occupancy(k)*1000000'}],",
+				      "'when':'N < 5','grid':[1],'block':['1/0']", "{'out':'y'}]},{'entry':'k','grid':[1],"
+				      "'block':[512],'args':[{'out':'y'}"),
+			    "plan.json: workspaces[0].bytes: is 4000000: outside 0..1000000 (limits.workspace_bytes, all "
+			    "workspaces together)");
+	/* one ordered list of conditions, shared: few configurations however many there are */
+	assert_string_equal(try_parts("'tunables':{'A':{'values':[1,2,3],'value':1,'choose':[{'when':'N<1','value':2},"
+				      "{'when':'N<2','value':3},{'when':'N<3','value':2}]},'B':{'values':[1,2],'value':1,"
+				      "'choose':[{'when':'N<1','value':2}]}},", NULL, NULL), "");
 }
 
 static void test_strict_json(void **state)
@@ -403,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_good),	     cmocka_unit_test(test_top_level),
 		cmocka_unit_test(test_launch),	     cmocka_unit_test(test_args),
 		cmocka_unit_test(test_tensor_maps),  cmocka_unit_test(test_strict_json),
+		cmocka_unit_test(test_lazy),
 		cmocka_unit_test(test_unused_entry), cmocka_unit_test(test_parameter_bytes),
 		cmocka_unit_test(test_loops),	     cmocka_unit_test(test_space),
 	};

@@ -1,7 +1,7 @@
 /*
  * test_plans.c - every example plan parses, fits its spec and resolves to the expected numbers.
  *
- * Reads tests/plans/ below the working directory (the root of the repository).
+ * Reads tests/plans/ and tests/gpu/truth/ below the working directory (the root of the repository).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,19 +22,25 @@ static struct plan *plan;
 static struct launches now;
 static struct facts facts;
 
-static void load(const char *name)
+static void load_at(const char *dir)
 {
 	struct err e = {0};
 	struct buf text = BUF_INIT;
 	char path[128];
-	snprintf(path, sizeof path, "tests/plans/%s", name);
-	if (spec_load(path, &spec, &e))
+	if (spec_load(dir, &spec, &e))
 		fail_msg("%s", e.text);
-	snprintf(path, sizeof path, "tests/plans/%s/plan.json", name);
+	snprintf(path, sizeof path, "%s/plan.json", dir);
 	if (file_read(path, PLAN_MAX_BYTES, &text, &e) ||
 	    plan_parse(buf_str(&text), text.len, path, &plan, &e) || plan_check(plan, spec, &e))
 		fail_msg("%s", e.text);
 	buf_free(&text);
+}
+
+static void load(const char *name)
+{
+	char dir[128];
+	snprintf(dir, sizeof dir, "tests/plans/%s", name);
+	load_at(dir);
 }
 
 static void unload(void)
@@ -260,11 +266,113 @@ static void test_fused_moe(void **state)
 	unload();
 }
 
+static void test_cluster_split(void **state)
+{
+	(void)state;
+	load("cluster_split_gemm");
+	assert_string_equal(plan->compile.arch, "sm_90a");
+	resolve(0, "sim");
+	assert_int_equal(now.n, 2);
+	launch_is(0, "gemm", 132, 1, 1, 384, 132096); /* 33 clusters of 4, one block an SM */
+	assert_int_equal(now.launch[0].cluster[0], 4);
+	assert_int_equal(now.workspace[0].bytes, (int64_t)8 * 4096 * 4096);
+	assert_int_equal(now.workspace[1].bytes, 0);
+	assert_false(now.workspace[1].zero); /* nothing to be zeroed */
+	const struct launch_arg *a = now.launch[0].arg;
+	assert_int_equal(a[0].map.dtype, 9); /* the buffer's */
+	assert_int_equal(a[0].map.stride[0], 8192);
+	assert_int_equal(a[3].role, ROLE_WORKSPACE);
+	assert_int_equal(a[3].index, 0);
+	assert_true(a[3].writes);
+	assert_int_equal(a[3].offset, (int64_t)4 * 4096 * 4096);
+	assert_int_equal(a[3].map.rank, 1);
+	assert_int_equal(a[3].map.dim[0], 4096 * 4096);
+	assert_int_equal(a[3].map.dtype, 7);
+	resolve(1, "sim"); /* both tunables chosen for small M; four blocks an SM */
+	launch_is(0, "gemm", 128, 1, 1, 256, 50176);
+	resolve(2, "sim"); /* strides that no tensor map may have: not looked at */
+	assert_int_equal(now.n, 1);
+	launch_is(0, "plain", 33, 21, 1, 256, 0);
+	assert_int_equal(now.workspace[0].bytes, 0);
+	assert_int_equal(now.workspace[1].bytes, 4 * 333 * 517);
+	assert_true(now.workspace[1].zero);
+	struct plan_config c[PLAN_MAX_CONFIGS];
+	struct err e;
+	int n;
+	assert_int_equal(plan_configs(plan, c, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(c[0].v[0], 128);
+	assert_int_equal(c[1].v[0], 64);
+	assert_int_equal(c[1].v[1], 2);
+	unload();
+}
+
+/* The plan that was compiled, encoded, launched and timed on an H200, as its driver saw it. */
+static void test_truth(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct plan_sizes sizes;
+	load_at("tests/gpu/truth");
+	resolve(0, "sim");
+	assert_int_equal(now.n, 1);
+	launch_is(0, "gemm", 132, 1, 1, 384, 230400);
+	assert_int_equal(now.launch[0].cluster[0], 2);
+	assert_int_equal(now.launch[0].nargs, 6);
+	const struct launch_arg *a = now.launch[0].arg;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(a[i].kind, ARG_MAP);
+		assert_int_equal(a[i].map.rank, 2);
+		assert_int_equal(a[i].map.dtype, 9);
+		assert_int_equal(a[i].map.element_bytes, 2);
+		assert_int_equal(a[i].map.dim[0], 4096);
+		assert_int_equal(a[i].map.dim[1], 4096);
+		assert_int_equal(a[i].map.stride[0], 8192);
+		assert_int_equal(a[i].map.box[0], 64);
+		assert_int_equal(a[i].map.swizzle, 3);
+	}
+	assert_int_equal(a[0].map.box[1], 128);
+	assert_int_equal(a[1].map.box[1], 128);
+	assert_int_equal(a[2].map.box[1], 64);
+	assert_int_equal(a[1].map.l2_promotion, 3);
+	assert_int_equal(a[2].role, ROLE_OUTPUT);
+	assert_int_equal(now.workspace[0].bytes, 0);
+	resolve(1, "sim");
+	launch_is(0, "gemm", 32, 1, 1, 384, 230400);
+	assert_int_equal(now.launch[0].arg[2].map.dim[0], 1016);
+	assert_int_equal(now.launch[0].arg[2].map.dim[1], 1000);
+	resolve(2, "sim");
+	assert_int_equal(now.n, 2);
+	launch_is(0, "gemm_any", 33, 21, 1, 256, 0);
+	assert_int_equal(number(&now.launch[0].arg[6]), 144);
+	launch_is(1, "round_any", 673, 1, 1, 256, 0);
+	assert_int_equal(number(&now.launch[1].arg[2]), 333 * 517);
+	assert_int_equal(now.launch[1].arg[2].n, 8);
+	assert_int_equal(now.workspace[0].bytes, 4 * 333 * 517);
+	assert_true(now.workspace[0].zero);
+	resolve(0, "emu");
+	launch_is(0, "gemm", 2, 1, 1, 384, 230400);
+	if (plan_sizes(plan, spec, &facts, 0, &sizes, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(sizes.n, 5);
+	assert_int_equal(sizes.launches[0], 1);
+	assert_int_equal(sizes.launches[3], 2);
+	assert_int_equal(sizes.edges, 8); /* all low, all high, each of three axes at the other end */
+	assert_int_equal(sizes.shared[0], 230400);
+	assert_int_equal(sizes.shared[1], 0);
+	int64_t fixed[PLAN_MAX_ENTRIES] = {232448 - 230400, 232448};
+	assert_int_equal(plan_shared_fits(plan, &facts, fixed, sizes.shared, &e), 0);
+	fixed[0]++;
+	assert_int_equal(plan_shared_fits(plan, &facts, fixed, sizes.shared, &e), -1);
+	assert_non_null(strstr(e.text, "entry 'gemm' has 2049 bytes of static shared memory and is launched with 230400"));
+	unload();
+}
+
 /* Writing a plan and reading it again changes nothing. */
 static void test_round_trip(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"flash_attention_2", "flash_attention_3", "split_k_gemm",
+	static const char *const names[] = {"cluster_split_gemm", "../gpu/truth", "flash_attention_2", "flash_attention_3", "split_k_gemm",
 					    "stream_k_gemm", "wgmma_tma_gemm", "paged_decode_attention",
 					    "top_k", "radix_sort", "fused_moe"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -291,7 +399,8 @@ int main(void)
 		cmocka_unit_test(test_split_k),		  cmocka_unit_test(test_stream_k),
 		cmocka_unit_test(test_wgmma),		  cmocka_unit_test(test_paged_decode),
 		cmocka_unit_test(test_top_k),		  cmocka_unit_test(test_radix_sort),
-		cmocka_unit_test(test_fused_moe),	  cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_fused_moe),	  cmocka_unit_test(test_cluster_split),
+		cmocka_unit_test(test_truth),		  cmocka_unit_test(test_round_trip),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

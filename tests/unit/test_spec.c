@@ -261,6 +261,28 @@ static uint64_t next_word(void *ctx)
 	return *x ^ *x >> 29;
 }
 
+/* Least, greatest, moved inwards to where the constraints hold. */
+static void test_edges(void)
+{
+	static const int64_t want[6][2] = {{8, 1}, {40, 9}, {40, 1}, {8, 9}, {8, 9}, {40, 1}};
+	struct axes a;
+	struct spec *s = good(WORKLOADS,
+			      "'workloads':{'public':[{'axes':{'N':4,'M':1}}],'tiny':[{'N':4,'M':1}],'held_out':{'count':3,"
+			      "'axes':{'N':{'min':5,'max':42},'M':{'values':[3,9,1]}},'emu':{'M':{'equals':'N/4 + H'}}}}");
+	for (int k = 0; k < 6; k++) {
+		assert_int_equal(spec_edge(s, 0, k, &a), 1);
+		assert_int_equal(a.v[0], want[k][0]);
+		assert_int_equal(a.v[1], want[k][1]);
+	}
+	assert_int_equal(spec_edge(s, 0, 6, &a), -1);
+	assert_int_equal(spec_edge(s, 1, 0, &a), 1);
+	assert_int_equal(a.v[1], 8 / 4 + 64);
+	assert_int_equal(spec_edge(s, 1, 1, &a), 1);
+	assert_int_equal(a.v[0], 40);
+	assert_int_equal(spec_edge(s, 1, 2, &a), -1); /* one axis only: nothing else to move */
+	spec_free(s);
+}
+
 static void test_draw(void **state)
 {
 	(void)state;
@@ -289,7 +311,9 @@ static void test_draw(void **state)
 	}
 	assert_true(seen_low && seen_high);
 	spec_free(s);
+	test_edges();
 	s = good(PARTS, "");
+	assert_int_equal(spec_edge(s, 0, 0, &a), -1);
 	assert_int_equal(spec_draw(s, 0, next_word, &seed, &a, &e), -1);
 	assert_string_equal(e.text, "spec.json: workloads.held_out: there is none");
 	spec_free(s);
