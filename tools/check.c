@@ -433,6 +433,21 @@ static int build(struct check *c, struct err *e)
 	return rc;
 }
 
+/* The baseline's plan must handle every size that may be drawn; so must every candidate's. */
+static void check_sizes(struct check *c)
+{
+	struct plan_sizes sizes;
+	struct facts f;
+	struct err why = {0};
+	int bad = facts_find("emu", &f, &why) || plan_sizes(c->fast.plan, c->spec, &f, 0, &sizes, &why);
+
+	if (bad)
+		say(c, 0, "the baseline's plan: %.300s", why.text);
+	else
+		say(c, 1, "the baseline's plan holds at all %d public and tiny sizes and %d edges of the others",
+		    sizes.n, sizes.edges);
+}
+
 static int run(struct check *c, struct err *e)
 {
 	double least = INFINITY;
@@ -444,7 +459,10 @@ static int run(struct check *c, struct err *e)
 	say(c, 1, "spec.json is sound: %d inputs, %d outputs, %d public, %d held-out, %d tiny workloads",
 	    c->spec->ninputs, c->spec->noutputs, c->spec->npublic, c->spec->held_out_count,
 	    c->spec->ntiny);
-	if (build(c, e) < 0 || checker_start(&c->checker, &o, e) < 0)
+	if (build(c, e) < 0)
+		return -1;
+	check_sizes(c);
+	if (checker_start(&c->checker, &o, e) < 0)
 		return -1;
 	c->proof = (struct proof){.checker = c->checker, .spec = c->spec, .device = "emu"};
 	if (check_baseline(c, e) < 0)

@@ -7,9 +7,9 @@ kernel=$root/specs/vector_add/baseline/kernel.cu
 plan=$root/specs/vector_add/baseline/plan.json
 id=0
 
-# try DEVICE: judge ./k.cu and ./p.json; leaves the trial's id in $id.
+# try DEVICE [SPEC]: judge ./k.cu and ./p.json; leaves the trial's id in $id.
 try() {
-	make try SPEC=vector_add DEVICE="$1" KERNEL=k.cu PLAN=p.json >out.log 2>&1 || true
+	make try SPEC="${2:-vector_add}" DEVICE="$1" KERNEL=k.cu PLAN=p.json >out.log 2>&1 || true
 	id=$(cat trials/*/trial.json | jq -r .trial | sort -n | tail -n 1)
 }
 
@@ -65,11 +65,26 @@ plan guard.plan "unknown name 'Q'" '.launches[0].grid = ["Q"]'
 plan guard.limits "more threads than a block" '.launches[0].block = [1024, 2]'
 plan guard.limits "outside 1..2147483647" '.launches[0].grid = [0]'
 plan guard.limits "break one at workload" '.constraints = ["1 > 2"]'
+plan guard.plan "it makes a cycle" '.launches[0].block = ["occupancy(vector_add)"]'
+plan guard.plan "more than 4 configurations" '.tunables = ([range(5)] | map({key: "T\(.)", value: {values: [1, 2],
+	value: 1, choose: [{when: "N > \(.)", value: 2}]}}) | from_entries) | .launches[0].grid = [64] |
+	.launches[0].block = [64] | .constraints = []'
 
 cp "$kernel" k.cu
 printf '{"schema":"touchstone/plan/1","schema":"touchstone/plan/1"}\n' >p.json
 try sim
 ok "guard.json: duplicate key" refused guard.json schema
+
+# Sizes that nobody shows, but anybody may draw.
+edge() {
+	cp "$root/specs/transpose/baseline/kernel.cu" k.cu
+	jq "$2" "$root/specs/transpose/baseline/plan.json" >p.json
+	try sim transpose
+	ok "an edge: $1" refused guard.limits "$1"
+}
+edge "is 0: outside 1..2147483647 (at the least or greatest sizes that may be drawn)" \
+	'.launches[0].grid[0] = "R == 512 && C == 1 ? 0 : ceil_div(C, TILE)"'
+edge "break one at the least or greatest sizes that may be drawn" '.constraints = ["R < 512 || C > 1"]'
 
 # the same again: known by its hash, and only in the trials that this one may see
 cp "$plan" p.json
@@ -96,6 +111,13 @@ if [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ]; then
 	ok "compile.error" refused compile.error ""
 	ok "its log has no path of this machine" not grep -E '/(tmp|home|root|work|usr|dev)/' \
 		"trials/$id/a0/guard.log"
+	{ cat "$kernel"; echo 'extern "C" __global__ void big(float *y) { __shared__ float s[40000];'
+		echo 's[threadIdx.x] = 1; __syncthreads(); y[0] = s[0]; }'; } >k.cu
+	jq '.entries += ["big"] | .launches += [{entry: "big", grid: [1], block: [32], shared_bytes: 100000,
+		when: "N > 1000", args: [.launches[0].args[] | select(.out)]}]' "$plan" >p.json
+	try emu
+	ok "static and dynamic shared memory together" refused guard.limits "launched with 100000 more"
+	cp "$plan" p.json
 	sed 's/vector_add *(/other(/' "$kernel" >k.cu
 	try emu
 	ok "guard.entry_missing" refused guard.entry_missing "vector_add"
