@@ -3,7 +3,7 @@
  *
  * Reads the claim, the run's settings, the pinned spec, the champion and the records that the
  * claim `sees`; prompts/ for proposers that read prompts. Writes aK/: proposal.json,
- * candidate/{kernel.cu,plan.json}, candidate.patch, and what the proposer left (prompt.md,
+ * candidate/{kernel.cu,plan.json}, candidate.patch (plans compared in canonical form), and what the proposer left (prompt.md,
  * reply.txt, reply.json, ...). Never opens a network connection or the API key (roles/client
  * does), never judges what it proposes.
  *

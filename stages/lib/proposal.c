@@ -8,7 +8,9 @@
 #include "file.h"
 #include "json.h"
 #include "jsonw.h"
+#include "plan.h"
 #include "spawn.h"
+#include "sweep.h"
 #include "utf8.h"
 
 #include <math.h>
@@ -208,31 +210,63 @@ static int side(struct stage *s, const char *name, const char *data, size_t len,
 	return stage_side(s, file, data, len, e);
 }
 
-/* What changed, as people read it. The parent goes to git on a descriptor of its own: it may
- * come from several places, and git compares two folders. */
+/* plan.json as plan_write has it: reformatting then is no change. 0 when it cannot be read. */
+static int canonical(const struct buf *text, struct buf *out)
+{
+	struct plan *p;
+
+	if (plan_parse(buf_str(text), text->len, "plan.json", &p, NULL))
+		return 0;
+	sweep_plan_text(p, out);
+	plan_free(p);
+	return 1;
+}
+
+/* The two files of one side as DIR/NAME/. */
+static int write_side(const char *dir, const char *name, const struct buf *kernel, const struct buf *plan,
+		      struct err *e)
+{
+	char *at = xasprintf("%s/%s", dir, name), *k = xasprintf("%s/kernel.cu", at),
+	     *p = xasprintf("%s/plan.json", at);
+	int rc = dir_make(at, e) || file_write(k, buf_str(kernel), kernel->len, 0644, e) ||
+		 file_write(p, buf_str(plan), plan->len, 0644, e);
+
+	free(at);
+	free(k);
+	free(p);
+	return rc ? -1 : 0;
+}
+
+/* Both sides in a folder of their own: git compares two folders, and the plans in it are canonical.
+ * A plan that cannot be read leaves both as they are. */
+static int write_sides(const struct proposal *p, const char *dir, struct err *e)
+{
+	const struct buf *old = &p->parent.plan, *new = &p->reply.file[REPLY_PLAN];
+	struct buf a = BUF_INIT, b = BUF_INIT;
+	int both = canonical(old, &a) && canonical(new, &b);
+	int rc = write_side(dir, "parent", &p->parent.kernel, both ? &a : old, e) ||
+		 write_side(dir, "candidate", &p->reply.file[REPLY_KERNEL], both ? &b : new, e);
+
+	buf_free(&a);
+	buf_free(&b);
+	return rc ? -1 : 0;
+}
+
+/* What changed, as people read it. */
 static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
 {
-	char dir[TRIAL_PATH + 16], path[TRIAL_PATH + 32];
+	char dir[TRIAL_PATH + 16];
 	const char *argv[] = {"git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-color",
 			      "--no-ext-diff", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
 			      "parent", "candidate", NULL};
 	const char *env[] = {"PATH=" SPAWN_PATH, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
 			     "GIT_CEILING_DIRECTORIES=/", NULL};
 	struct spawn_result r = {0};
-	int rc;
 
-	snprintf(dir, sizeof dir, "%s/parent", s->dir);
-	if (dir_make(dir, e))
-		return -1;
-	snprintf(path, sizeof path, "%s/kernel.cu", dir);
-	rc = file_write(path, buf_str(&p->parent.kernel), p->parent.kernel.len, 0644, e);
-	snprintf(path, sizeof path, "%s/plan.json", dir);
-	if (!rc)
-		rc = file_write(path, buf_str(&p->parent.plan), p->parent.plan.len, 0644, e);
-	struct spawn_request q = {.argv = argv, .env = env, .cwd = s->dir, .out = SPAWN_CAPTURE,
+	snprintf(dir, sizeof dir, "%s/compare", s->dir);
+	struct spawn_request q = {.argv = argv, .env = env, .cwd = dir, .out = SPAWN_CAPTURE,
 				  .err = SPAWN_NULL, .out_cap = 4 << 20, .wall_s = 60};
-	if (!rc)
-		rc = spawn_run(&q, &r, e);
+	int rc = write_sides(p, dir, e) || spawn_run(&q, &r, e) ? -1 : 0;
 	/* 0 same, 1 different; anything else is git's trouble and no reason to lose a proposal. */
 	if (!rc && r.code != 0 && r.code != 1) {
 		buf_clear(&r.out);
