@@ -9,8 +9,8 @@
  * cannot sleep, fork or wait for profit, and other jobs on the machine then hardly disturb it (A/A
  * standard deviation of a session under load 5, wall 11-20 %, CPU time 0.8-1.8 %, three specs).
  * Between a reply and the next request the child is stopped, so that nothing it does is off that
- * clock: neither work that a reply came before, nor work on inputs seen to arrive. The time of a
- * change of scalars counts, for the same reason.
+ * clock: neither work that a reply came before, nor work on inputs seen to arrive. Only before its
+ * first run, while it maps the memory, is it off the clock; that run warms up and counts nowhere.
  *
  * arm_open -> arm_run ... -> arm_close. An arm whose run did not end in ARM_OK is dead: close
  * it. arm_open and arm_run return -1 only for trouble that is not the candidate's.

@@ -322,11 +322,10 @@ static int emu_open(struct arm *a, const struct arm_opts *o, struct err *e)
 	return -1;
 }
 
-static int emu_map(struct arm *a, struct emu *m, const struct arm_run_opts *r,
-		   struct arm_result *out, struct err *e)
+/* The script with the scalars of now. */
+static int script_put(struct arm *a, struct emu *m, struct err *e)
 {
 	size_t at = m->script.len;
-	struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_MAP};
 
 	/* The args stand last, in launch order: write the scalars over what is there. */
 	for (int i = a->l.n - 1; i >= 0; i--)
@@ -339,12 +338,9 @@ static int emu_map(struct arm *a, struct emu *m, const struct arm_run_opts *r,
 				return -1;
 			memcpy(m->script.data + at, &o, sizeof o);
 		}
-	(void)r;
 	if (ftruncate(m->script_fd, (off_t)m->script.len) < 0 ||
 	    pwrite(m->script_fd, m->script.data, m->script.len, 0) != (ssize_t)m->script.len)
 		return err_sys(e, "cannot write the launch script");
-	talk(m, &c, out);
-	m->mapped = out->status == ARM_OK;
 	return 0;
 }
 
@@ -371,16 +367,23 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 	if (m->dead)
 		return err_set(e, EX_HARNESS, "run on an arm that has failed");
 	int64_t late = m->cpu_at_reply < 0 ? 0 : emu_late(a);
-	/* Before MAP: the inputs are there already. */
+	int changed = scalars_set(a, m, r->scalars);
+	if (changed && script_put(a, m, e) < 0)
+		return -1;
+	if (!m->mapped) {
+		struct emu_command map = {.magic = EMU_MAGIC, .kind = EMU_CMD_MAP};
+		talk(m, &map, out);
+		m->mapped = out->status == ARM_OK;
+	} else if (changed) {
+		c.flags = EMU_COMMAND_ARGS;
+	}
+	out->late_ns = late;
+	if (out->status != ARM_OK)
+		return 0;
 	if (child_cpu(&m->child, &before)) {
 		bury(m, out, ARM_PROTOCOL); /* gone since its last reply: it has no clock */
 		return 0;
 	}
-	if (scalars_set(a, m, r->scalars) && emu_map(a, m, r, out, e) < 0)
-		return -1;
-	out->late_ns = late;
-	if (out->status != ARM_OK)
-		return 0;
 	talk(m, &c, out);
 	if (out->status != ARM_OK)
 		return 0;
