@@ -44,7 +44,7 @@ struct session_class {
 	int solo_reps;     /* counted ones; two more warm up */
 	double solo_slack; /* champion alone against champion in company: |log ratio| that is borne */
 	int anchor_quads;
-	int ring;          /* input sets; the arms of a pair get two different ones */
+	int ring;          /* sets to draw from; the arms of a pair get two different ones */
 	int k_max;         /* cap of sessions: caps are part of the pre-registration */
 	double time_s;     /* no further session after this much time; 0: no such cap */
 	double s0_floor;   /* least sd between sessions that is believed */

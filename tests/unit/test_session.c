@@ -277,9 +277,31 @@ static void test_sessions_are_symmetric(void **state)
 	assert_true(fabs(sum / 40) < 0.0025);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Whoever remembers results must not meet their inputs again (S02 of the catalogue of cheats). */
+static void test_no_set_twice(void **state)
+{
+	(void)state;
+	static uint32_t set[4 * SESSION_BLOCKS];
+	const struct session_class *c = &SESSION_EMU;
+	int n = 0;
+	for (int block = 0; block < c->blocks_max; block++)
+		for (int slot = 0; slot < 4 * c->block_quads && n < 4 * SESSION_BLOCKS; slot++)
+			set[n++] = session_set("seed", 1, 0, RAW_MEASURE * 65536 + block, slot, c->ring);
+	qsort(set, (size_t)n, sizeof *set, by_number);
+	for (int i = 1; i < n; i++)
+		assert_true(set[i] != set[i - 1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_set_twice),
 		cmocka_unit_test(test_raw_round_trip),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_decisions),
