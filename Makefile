@@ -87,8 +87,8 @@ SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD M
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
-.PHONY: help all iterate resume status report champion check try replay redo adopt new test clean \
-	devices tidy stale
+.PHONY: help all iterate resume status report champion check try replay redo adopt new test test-fresh lint \
+	clean devices tidy stale
 
 help: ## this page
 	@awk -f tools/make/help.awk $(firstword $(MAKEFILE_LIST))
@@ -139,6 +139,12 @@ stale: $(B)/bin/status ## trials made by other builds of the programs than the p
 
 test: all $(TESTS) $(FAULT) ## every test suite; last line: passed, failed
 	$(Q)BUILD=$(B) tests/run-all
+
+test-fresh: ## both commands of the README in a bare Debian 12 root: needs root and debootstrap, slow
+	$(Q)tests/fresh.sh
+
+lint: ## cppcheck and clang-tidy over our C, where they are installed
+	$(Q)tests/lint
 
 clean: ## remove what the compiler made; trials, champion and reports stay
 	$(Q)rm -rf .build .build-san

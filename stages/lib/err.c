@@ -20,7 +20,7 @@ static void one_line(char *s)
 			*s = ' ';
 }
 
-int err_set(struct err *e, int code, const char *fmt, ...)
+int err_put(struct err *e, int code, const char *fmt, ...)
 {
 	if (!e)
 		return -1;
@@ -33,7 +33,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return -1;
 }
 
-int err_sys(struct err *e, const char *fmt, ...)
+int err_put_sys(struct err *e, const char *fmt, ...)
 {
 	int saved = errno;
 	if (!e)

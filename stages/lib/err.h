@@ -29,9 +29,19 @@ struct err {
 	char text[480]; /* one line, lower case, no full stop, no newline */
 };
 
-/* Fill `e` (may be NULL) and return -1. err_sys appends ": strerror(errno)" and uses EX_SYS. */
-int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fill `e` (may be NULL); worth -1. err_sys appends ": strerror(errno)" and uses EX_SYS. The value is
+ * visible to compilers and analysers, so that they know which paths end at an error. */
+#define err_set(e, code, ...) err_minus_one(err_put(e, code, __VA_ARGS__))
+#define err_sys(e, ...) err_minus_one(err_put_sys(e, __VA_ARGS__))
+
+int err_put(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_put_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static inline int err_minus_one(int put)
+{
+	(void)put;
+	return -1;
+}
 
 /* Programs only. prog_name() names the program in every message ("bench: ..."). */
 void prog_name(const char *argv0);
