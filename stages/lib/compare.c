@@ -55,6 +55,8 @@ void compare_defaults(const struct spec *s, const struct spec_tensor *out, struc
 	b->rel_l2 = isnan(c->rel_l2) ? eps + noise / 2 : c->rel_l2;
 	b->row_rel_l2 = isnan(c->row_rel_l2) ? 2 * b->rel_l2 : c->row_rel_l2;
 	b->error_ratio = isnan(c->error_ratio) ? 8 : c->error_ratio;
+	/* A spec that sets its own bounds has its own idea of precision. */
+	b->bias = isnan(c->rtol) && isnan(c->rel_l2) ? noise : INFINITY;
 	b->ratio_floor = eps > 32 * unit(s->accumulator) ? eps : 32 * unit(s->accumulator);
 }
 
@@ -84,7 +86,8 @@ static double error_of(double got, double ref, double rounded)
 
 struct sums {
 	double err2, ref2, base2;
-	size_t n;
+	double push, quanta2; /* see walk_bias */
+	size_t n, same;
 };
 
 struct walk {
@@ -95,8 +98,35 @@ struct walk {
 	double worst;
 	size_t wrong, nonfinite, nan, poisoned;
 	double row_l2, ratio;
+	double ref_before;
+	int narrow, biased;
 	struct sums all;
 };
+
+/* What candidate and rounded reference have in common along the row, and how much of it single
+ * roundings that fell the other way could make. */
+static void walk_bias(struct walk *w, struct sums *g, double got, double ref)
+{
+	double rounded = round_to(w->s->dtype, ref), ulp = dtype_ulp(w->s->dtype, ref);
+
+	g->same += g->n && ref == w->ref_before;
+	w->ref_before = ref;
+	if (!isfinite(got) || !isfinite(rounded))
+		return;
+	g->push += (got - rounded) * ref;
+	g->quanta2 += ulp * ulp * ref * ref;
+}
+
+/* Seven standard deviations of independent roundings. Rows that repeat one value have no
+ * independent ones. */
+static int is_biased(const struct walk *w, const struct sums *g)
+{
+	/* A row of little content may be what is left of large terms: errors scale with those. */
+	double scale = fmax(sqrt(g->ref2), sqrt((double)g->n) * w->rms);
+	double most = w->b->bias * sqrt(g->ref2) * scale + 7 * sqrt(g->quanta2 / 12);
+
+	return w->narrow && 2 * g->same < g->n && !(fabs(g->push) <= most);
+}
 
 static void walk_element(struct walk *w, struct sums *g, size_t i)
 {
@@ -129,6 +159,8 @@ static void walk_element(struct walk *w, struct sums *g, size_t i)
 	double over = err == 0 ? 0 : bound > 0 ? err / bound : INFINITY;
 	if (!(over <= w->worst))
 		w->worst = over;
+	if (w->narrow)
+		walk_bias(w, g, got, ref);
 	g->err2 += err * err;
 	g->ref2 += ref * ref;
 	if (s->base) {
@@ -157,6 +189,7 @@ static void walk_group(struct walk *w, struct sums *g)
 		if (!(ratio <= w->ratio))
 			w->ratio = ratio;
 	}
+	w->biased |= is_biased(w, g);
 	w->all.err2 += g->err2;
 	w->all.ref2 += g->ref2;
 	w->all.n += g->n;
@@ -192,6 +225,8 @@ static void walk_verdict(struct walk *w)
 		code = "judge.row";
 	else if (!s->exact && s->base && !(w->ratio <= w->b->error_ratio * s->slack))
 		code = "judge.error_ratio";
+	else if (w->biased)
+		code = "judge.bias";
 	keep(&w->r->worst, w->worst);
 	keep(&w->r->rel_l2, l2);
 	keep(&w->r->row_l2, w->row_l2);
@@ -223,6 +258,7 @@ static void compare_floats(struct compare_result *r, const struct compare_bounds
 	struct walk w = {.r = r, .b = b, .s = s};
 	struct sums g = {0};
 
+	w.narrow = !s->exact && dtype_mantissa(s->dtype) < 24 && s->n >= GROUP && isfinite(b->bias);
 	if (reference_rms(s, &w.rms) < 0) {
 		compare_fail(r, "judge.reference", s->name);
 		return;

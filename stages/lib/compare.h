@@ -8,6 +8,8 @@
  * Figures: worst = largest |err| / bound over all elements (<= 1 passes); rel_l2 over the whole
  * output and row_l2 over its worst row; ratio = a row's rms error over the rms error of the
  * baseline kernel on the same inputs (with a floor, so that an exact baseline convicts nobody).
+ * Under the rounding of a narrow output (bfloat16 and below) a sum or a factor of lower precision
+ * hides from all of these, but it moves a whole row one way, and rounding does not: see `bias`.
  * No index, value or seed leaves this module: feedback is coarse on purpose (threats.md J05).
  *
  * SPDX-License-Identifier: MIT
@@ -59,6 +61,7 @@ struct compare_side {
 struct compare_bounds {
 	double atol_rms, rtol, rel_l2, row_rel_l2, error_ratio;
 	double ratio_floor; /* the ratio's denominator is at least this, relative to a row's rms */
+	double bias;        /* narrow outputs: common relative error of a row, beyond chance */
 };
 void compare_defaults(const struct spec *s, const struct spec_tensor *out, struct compare_bounds *b);
 

@@ -82,6 +82,7 @@ static const struct reason table[] = {
 	 "our own checks do not hold for this spec or build: nothing can be concluded"},
 	{"harness.reference", "the reference failed or disagrees with itself"},
 	{"judge.barrier", "not all threads reach the same barrier"},
+	{"judge.bias", "the errors of a row point one way: something inside is not precise enough"},
 	{"judge.deadlock", "no thread can go on"},
 	{"judge.distribution", "samples do not follow the distribution"},
 	{"judge.element", "an element is out of bounds"},

@@ -19,7 +19,7 @@ enum { N = 1024 };
 
 static float got[N], base[N];
 static double ref[N];
-static struct compare_bounds bounds = {1e-5, 1e-5, 1e-5, 2e-5, 8, 0x1p-24};
+static struct compare_bounds bounds = {1e-5, 1e-5, 1e-5, 2e-5, 8, 0x1p-24, INFINITY};
 static struct spec_compare tolerance = {.kind = COMPARE_TOLERANCE, .source = -1, .values = -1};
 
 static int setup(void **state)
@@ -127,6 +127,51 @@ static void refuses_drift(void **state)
 		got[i] = (float)(ref[i] * (1 + 5e-6));
 	s.slack = 100;
 	assert_string_equal(code(&s, &tolerance), "ok");
+	setup(NULL);
+}
+
+/* bfloat16 results of one row length 256; `factor` by row, an inner rounding first if asked. */
+static void narrow_fill(uint16_t *y, double factor, int inner)
+{
+	for (int i = 0; i < N; i++) {
+		double v = ref[i] * (i / 256 % 2 ? factor : 1);
+		y[i] = dtype_to_bf16(inner ? dtype_from_bf16(dtype_to_bf16((float)(v / 1.37))) * 1.37f : (float)v);
+	}
+}
+
+/* What hides under the rounding of a narrow output but moves rows: a sum in fewer bits, a crude
+ * reciprocal. Roundings themselves, even two of them, move nothing. */
+static void narrow_rows_are_unbiased(void **state)
+{
+	(void)state;
+	static uint16_t y[N];
+	struct compare_bounds was = bounds;
+	struct compare_side s = side();
+
+	bounds = (struct compare_bounds){4e-3, 8e-3, 4e-3, 8e-3, 8, 4e-3, 1.5e-5};
+	s.got = y;
+	s.dtype = DT_BF16;
+	s.row = 256;
+	narrow_fill(y, 1, 0);
+	assert_string_equal(code(&s, &tolerance), "ok");
+	narrow_fill(y, 1, 1);
+	assert_string_equal(code(&s, &tolerance), "ok");
+	narrow_fill(y, 1 + 1e-5, 0);
+	assert_string_equal(code(&s, &tolerance), "ok");
+	narrow_fill(y, 1 - 3e-3, 0);
+	assert_string_equal(code(&s, &tolerance), "judge.bias");
+	narrow_fill(y, 1 + 3e-3, 0);
+	assert_string_equal(code(&s, &tolerance), "judge.bias");
+	bounds.bias = INFINITY;
+	assert_string_equal(code(&s, &tolerance), "ok");
+	bounds.bias = 1.5e-5;
+	/* One value all along: its one rounding is no bias. */
+	for (int i = 0; i < N; i++) {
+		ref[i] = 1.00390624; /* just below a tie */
+		y[i] = dtype_to_bf16(1.0078125f);
+	}
+	assert_string_equal(code(&s, &tolerance), "ok");
+	bounds = was;
 	setup(NULL);
 }
 
@@ -264,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts_right),       cmocka_unit_test(refuses_one_element),
 		cmocka_unit_test(refuses_nan_and_inf), cmocka_unit_test(refuses_drift),
+		cmocka_unit_test(narrow_rows_are_unbiased),
 		cmocka_unit_test(poison_is_unwritten), cmocka_unit_test(exact_means_equal),
 		cmocka_unit_test(integers_natively),   cmocka_unit_test(ties),
 		cmocka_unit_test(topk),                cmocka_unit_test(sorts),

@@ -96,7 +96,7 @@ static int teardown(void **state)
 static int has_word(const char *words, const char *word)
 {
 	size_t n = strlen(word);
-	static const char *const WRONG[] = {"element", "exact", "rel_l2", "row", "error_ratio", NULL};
+	static const char *const WRONG[] = {"element", "exact", "rel_l2", "row", "error_ratio", "bias", NULL};
 
 	for (int i = 0; strcmp(word, "wrong") && WRONG[i]; i++)
 		if (!strcmp(word, WRONG[i]) && has_word(words, "wrong"))
