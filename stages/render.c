@@ -181,7 +181,7 @@ static void source_read(const struct page_row *r, struct page_source *s, int emb
 
 static void group_write(struct buf *out, const struct log *log, size_t first, char *done)
 {
-	struct page_group g = {.baseline_note = ""};
+	struct page_group g = {0};
 	const struct page_row *like = &log->row[first];
 	g.row = xcalloc(log->n, sizeof *g.row);
 	g.source = xcalloc(log->n, sizeof *g.source);

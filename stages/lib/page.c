@@ -29,8 +29,8 @@ static const char STYLE[] =
 	"ui-monospace,monospace;margin:.5rem 0}summary{cursor:pointer}svg{width:100%;height:auto;display:block}"
 	"code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}.live{border-left:4px solid var(--accent);padding:.25rem .75rem;"
 	"background:var(--card)}@media(max-width:40rem){main{padding:.6rem}th.x,td.x{display:none}"
-	"h1{font-size:1.25rem}td,th{padding:.3rem .3rem}td.n{white-space:normal}}"
-	"td.why{min-width:11rem}";
+	"h1{font-size:1.25rem}td,th{padding:.3rem .25rem}td.n{white-space:normal}.wide{font-size:.85rem}}"
+	"td.why{min-width:9rem}";
 
 void page_escape(struct buf *out, const char *text)
 {
@@ -135,8 +135,6 @@ static void headline(struct buf *out, const struct page_group *g)
 	else
 		buf_adds(out, "measured on the device named");
 	buf_adds(out, "</span></div></div>\n");
-	if (*g->baseline_note)
-		element(out, "<p class=dim>", g->baseline_note, "</p>\n");
 }
 
 void page_staircase(struct buf *out, const struct page_group *g)

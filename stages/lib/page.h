@@ -38,7 +38,6 @@ struct page_group {
 	const struct page_row **row;
 	struct page_source *source; /* parallel to row */
 	size_t n;
-	const char *baseline_note;  /* margin, settings: one line, or "" */
 };
 
 struct page_state {

@@ -131,7 +131,8 @@ static void copy_key(struct jsonw *w, const cJSON *from, const char *key)
 static int roll_log(const struct closed *c, struct err *e)
 {
 	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_lo95",
-		"ratio_hi95", "ratio_baseline", "charged", "spent"};
+		"ratio_hi95", "ratio_baseline", "ratio_baseline_lo95", "ratio_baseline_hi95",
+		"charged", "spent"};
 	long last;
 	if (tail_number(LOG, &last, e))
 		return -1;

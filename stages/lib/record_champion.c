@@ -28,9 +28,16 @@ static int copy_in(const struct closed *c, const char *from, const char *dir, co
 
 static void put_ratio(struct buf *b, const cJSON *data, const char *key, const char *text)
 {
-	double v = json_get_num(data, key, 0);
+	char lo[64], hi[64];
+	snprintf(lo, sizeof lo, "%s_lo95", key);
+	snprintf(hi, sizeof hi, "%s_hi95", key);
+	double v = json_get_num(data, key, 0), l = json_get_num(data, lo, 0), h = json_get_num(data, hi, 0);
 	if (v > 0)
-		buf_addf(b, "- %s: %.3fx\n", text, v);
+		buf_addf(b, "- %s: %.3fx", text, v);
+	if (v > 0 && l > 0 && h > 0)
+		buf_addf(b, " (95 %% interval %.3f to %.3f)", l, h);
+	if (v > 0)
+		buf_addc(b, '\n');
 }
 
 static int write_readme(const struct closed *c, const char *dir, struct err *e)
