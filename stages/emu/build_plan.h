@@ -1,6 +1,6 @@
 /* The exact compile and link commands of the emu device, as argv arrays.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Three modes: fast (timing and judging), sanitize (bounds, undefined behaviour), race. All
  * are static, fixed-address executables without any library of their own at run time.

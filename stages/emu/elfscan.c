@@ -1,6 +1,6 @@
 /* elfscan: says what a compiled candidate contains, and prepares it for linking.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  *     elfscan [--patch] kernel.o
  *

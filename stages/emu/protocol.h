@@ -1,6 +1,6 @@
 /* What a parent and an emulated kernel image say to each other.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * An image is one candidate linked with the emulator runtime. The parent starts it as
  *     image --fd-in 3 --fd-out 4

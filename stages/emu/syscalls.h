@@ -1,6 +1,6 @@
 /* The system calls that an emulated kernel image makes, from its first instruction to its exit.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The same for all three builds. A launcher allows these, and execve once, and kills for all
  * others; tests/emu/drive.c does so for every test. Use: define EMU_CALL(name), include.

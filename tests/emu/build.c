@@ -1,6 +1,6 @@
 /* Builds one emulated kernel, or the runtime of a mode, by the commands of build_plan.h.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  *     build runtime EMU_DIR MODE OUT_DIR
  *     build image EMU_DIR MODE RUNTIME_DIR KERNEL.cu OUT_PREFIX ENTRY...

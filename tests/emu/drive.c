@@ -1,6 +1,6 @@
 /* Drives one emulated kernel image as a parent would, by directives in the kernel's text.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  *     drive IMAGE KERNEL.cu MODE      run it, check, exit 0 or 1 with the reason on stderr
  *     drive -e KERNEL.cu              print the entries it launches

@@ -1,6 +1,6 @@
 /* Cooperative groups: thread_block, tiles, coalesced groups, grid; reduce and scan.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Clusters are not emulated: this_cluster() is a cluster of one block.
  */

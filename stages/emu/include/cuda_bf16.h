@@ -1,6 +1,6 @@
 /* bfloat16 and its pairs: the upper half of a float, correctly rounded conversions.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Sums, products, quotients and square roots are computed in float and rounded again, which
  * gives the correctly rounded result (24 >= 2 * 8 + 2); fma goes through double rounded to

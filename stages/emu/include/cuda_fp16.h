@@ -1,6 +1,6 @@
 /* fp16 and its pairs: the bit patterns of IEEE binary16, correctly rounded conversions.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Sums, products, quotients and square roots are computed in float and rounded again, which
  * gives the correctly rounded result (24 >= 2 * 11 + 2); fma goes through double rounded to

@@ -1,2 +1,2 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #error "not emulable: <cuda_fp8.h> is not available on the emu device"

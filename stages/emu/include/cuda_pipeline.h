@@ -1,6 +1,6 @@
 /* The pipeline primitives: copies from global to shared memory that a thread waits for.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * A copy happens when it is waited for, the latest moment that the language allows.
  */

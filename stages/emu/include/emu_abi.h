@@ -1,6 +1,6 @@
 /* The seam between a candidate's translation unit (C++) and the runtime (C).
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Both sides include this file, so that neither can drift. Names begin with emu_ and are
  * reserved: guard refuses a candidate that defines one.

@@ -1,6 +1,6 @@
 /* Atomic operations of all widths; scopes are one.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * There is one OS thread, and a fiber is only ever taken away between two instructions: a
  * read-modify-write instruction is atomic without the bus lock. An operation that changes

@@ -1,6 +1,6 @@
 /* Keywords, built-in variables, barriers, fences.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #ifndef EMU_CORE_H
 #define EMU_CORE_H

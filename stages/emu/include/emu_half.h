@@ -1,6 +1,6 @@
 /* What fp16 and bfloat16 share: rounding twice without rounding wrongly.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #ifndef EMU_HALF_H
 #define EMU_HALF_H

@@ -1,6 +1,6 @@
 /* Integer and bit intrinsics, conversions, arithmetic with a stated rounding.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #ifndef EMU_INTRIN_H
 #define EMU_INTRIN_H

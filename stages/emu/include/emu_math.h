@@ -1,6 +1,6 @@
 /* Mathematical functions: libm's, or the compiler's own where an instruction does it.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The fast intrinsics (__expf, __sinf, ...) are as exact as the plain functions here; on a GPU
  * they are not. `a / b` and sqrtf are correctly rounded on both.

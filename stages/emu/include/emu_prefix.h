@@ -1,6 +1,6 @@
 /* Comes before every emulated kernel: CUDA C device language for a plain C++17 compiler.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Uses no header of the host: a candidate sees only what CUDA declares, and a call to
  * anything else does not compile or leaves an undefined symbol that elfscan lists.

@@ -1,6 +1,6 @@
 /* Comes after every emulated kernel: a loop over threads for each entry.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The wrapper names its entries before it includes this file:
  *     #define EMU_ENTRIES EMU_ENTRY(scan) EMU_ENTRY(add<float>)

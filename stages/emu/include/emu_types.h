@@ -1,6 +1,6 @@
 /* Vector types and their make_ functions.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #ifndef EMU_TYPES_H
 #define EMU_TYPES_H

@@ -1,6 +1,6 @@
 /* Warp collectives. The runtime makes the lanes of the mask meet.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #ifndef EMU_WARP_H
 #define EMU_WARP_H

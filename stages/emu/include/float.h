@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #ifndef EMU_FLOAT_H
 #define EMU_FLOAT_H
 #define FLT_RADIX __FLT_RADIX__

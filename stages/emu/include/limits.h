@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #ifndef EMU_LIMITS_H
 #define EMU_LIMITS_H
 #define CHAR_BIT __CHAR_BIT__

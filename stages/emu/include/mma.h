@@ -1,2 +1,2 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #error "not emulable: <mma.h> is not available on the emu device"

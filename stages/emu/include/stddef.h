@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #ifndef EMU_STDDEF_H
 #define EMU_STDDEF_H
 typedef __SIZE_TYPE__ size_t;

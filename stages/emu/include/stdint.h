@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: MIT */
 #ifndef EMU_STDINT_H
 #define EMU_STDINT_H
 typedef __INT8_TYPE__ int8_t;

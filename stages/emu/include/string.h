@@ -1,4 +1,4 @@
 /* Its contents come with emu_prefix.h.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */

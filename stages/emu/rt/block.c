@@ -1,6 +1,6 @@
 /* One block's life: start, __syncthreads() and its votes, grid.sync(), ends of threads.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #include "rt.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The sanitize build's memory check: every access of candidate code asks here first.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The compiler calls these for each load and store (-fsanitize=kernel-address, out of line).
  * An access is good when it lies within one buffer of the plan, within the launch's shared

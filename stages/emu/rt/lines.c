@@ -1,6 +1,6 @@
 /* From an address of candidate code to its source line.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The candidate is compiled with -g1 -gdwarf-4, and elfscan makes its line table a loaded
  * section, emu_debugln; so the image needs no file to explain itself. An address inside an

@@ -1,6 +1,6 @@
 /* Entry of an image: reads commands, runs them, replies. See ../protocol.h.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #include "rt.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The fast build: nothing is watched.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #include "rt.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What device code may say or ask: printf, facts, clock, asynchronous copies.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Asynchronous copies happen as late as the language allows, when the thread waits for
  * them: a kernel that forgets to wait reads what was there before.

@@ -1,6 +1,6 @@
 /* The race build: two threads touch one byte, one of them changes it, nothing orders them.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * The compiler calls these hooks for each access (-fsanitize=thread, not linked with its
  * library). A report must be true, so whatever might order two accesses is taken to do so:

@@ -1,6 +1,6 @@
 /* Replies, and faults told in kernel terms.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * A report reads: kernel 'NAME', block (x,y,z), thread (x,y,z), FILE:LINE: what. Everything
  * here may run in a signal handler on the alternate stack.

@@ -1,6 +1,6 @@
 /* Inside of the emulator runtime: fibers, blocks, the launch in progress.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * One OS thread. A CUDA thread runs on a fiber. Threads of a block run one after another on
  * one fiber until one has to wait: its fiber is parked with its stack, and a pooled one goes

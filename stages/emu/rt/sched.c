@@ -1,6 +1,6 @@
 /* Chooses which CUDA thread runs next, and runs launches.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Order of choice within the current block: threads released from a barrier or collective,
  * then threads not started, then (a pass is complete) those that yielded; a complete pass

@@ -1,6 +1,6 @@
 /* Launch scripts: read, check strictly, map the buffers, run the launches.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  */
 #include "rt.h"
 #include <stdio.h>

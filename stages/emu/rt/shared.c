@@ -1,6 +1,6 @@
 /* Shared memory of resident blocks: one address for all, contents exchanged on a change.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * __shared__ is thread_local, and there is one OS thread. The candidate's part of the
  * thread-local block begins at emu_tls_begin; dynamic shared memory is its end. Blocks that

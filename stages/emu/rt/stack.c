@@ -1,6 +1,6 @@
 /* Fibers and their stacks: made when needed, pooled, never given back.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Stacks lie side by side from EMU_STACKS_BASE, a guard page below each. The fiber's own record
  * sits at the top of its stack, and the record's place within a page differs from one fiber to the

@@ -1,6 +1,6 @@
 /* Saves one fiber's registers and loads another's: assembly for x86-64 and aarch64.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Only what a called function must preserve is kept. Elsewhere ucontext does the work, at
  * the price of two signal-mask system calls for each switch.

@@ -1,6 +1,6 @@
 /* The timer: takes the processor from a thread that keeps it, and sees when nothing moves.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Progress is a thread that ends or a barrier that completes. Without any for the stall time
  * the launch is given up. A thread whose registers are other ones at each tick computes rather

@@ -1,6 +1,6 @@
 /* Object behind the candidate: dynamic shared memory ends its thread-local block.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * elfscan renames every `extern __shared__ T x[]` of the candidate to this symbol.
  */

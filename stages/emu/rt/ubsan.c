@@ -1,6 +1,6 @@
 /* Undefined behaviour, told in kernel terms: the handlers that -fsanitize=undefined calls.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * What a GPU does in a defined way although C++ does not, integer overflow and shifts, is a
  * note and not a verdict: honest hash functions live from it. Everything else ends the run.

@@ -1,6 +1,6 @@
 /* Warp collectives: lanes of a mask meet, the last one computes for all.
  *
- * SPDX-License-Identifier: Apache-2.0
+ * SPDX-License-Identifier: MIT
  *
  * Lanes that have returned are not waited for, as on the hardware; what they would have
  * contributed to a shuffle reads as poison. Groups are matched by mask and kind: a lane that
