@@ -76,11 +76,11 @@ static int print_run(struct err *e)
 	summary_read(&r, &s);
 	summary_rows(&r, &s);
 	summary_free(&s);
-	const cJSON *list = json_get(r.json, "trials");
-	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
-		trial_step_path(path, t->valuestring, STEP_PROMOTE);
+	char id[TRIAL_ID];
+	for (int64_t i = 0; run_trial(&r, i, id) == 0; i++) {
+		trial_step_path(path, id, STEP_PROMOTE);
 		if (!file_exists(path))
-			print_open(t->valuestring);
+			print_open(id);
 	}
 	run_free(&r);
 	return 0;

@@ -49,6 +49,7 @@ static void sweep(const char *dir, int depth, int (*want)(const char *))
 		char path[1024];
 		struct stat st;
 		if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 ||
+		    (f->d_type != DT_DIR && f->d_type != DT_UNKNOWN && !want(f->d_name)) ||
 		    snprintf(path, sizeof path, "%s/%s", dir, f->d_name) >= (int)sizeof path ||
 		    lstat(path, &st))
 			continue;
@@ -129,19 +130,17 @@ static int is_closed(const char *id)
 
 int recover_run(const struct run *r, int *moved, struct err *e)
 {
-	char path[TRIAL_PATH];
-	const cJSON *list = json_get(r->json, "trials");
+	char path[TRIAL_PATH], id[TRIAL_ID];
 	*moved = 0;
 	run_path(path, r->name, "");
 	sweep(path, 0, is_dead_temp);
 	sweep("trials/runs", 0, is_dead_temp);
-	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
-		if (!cJSON_IsString(t) || !trial_id_ok(t->valuestring) ||
-		    is_closed(t->valuestring))
+	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
+		if (is_closed(id))
 			continue;
-		trial_path(path, t->valuestring, "");
+		trial_path(path, id, "");
 		sweep(path, 3, is_dead_temp);
-		if (recover_trial(t->valuestring, moved, e))
+		if (recover_trial(id, moved, e))
 			return -1;
 	}
 	return 0;
@@ -149,7 +148,8 @@ int recover_run(const struct run *r, int *moved, struct err *e)
 
 int recover_record(int *rolled, struct err *e)
 {
-	sweep("trials/history.git", 8, is_git_lock);
+	sweep("trials/history.git", 0, is_git_lock);
+	sweep("trials/history.git/refs", 6, is_git_lock);
 	sweep("trials/.lock", 0, is_dead_temp);
 	sweep("champion", 2, is_dead_temp);
 	sweep("trials", 0, is_dead_temp);

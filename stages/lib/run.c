@@ -63,6 +63,7 @@ static int take(struct run *r, const char *path, struct err *e)
 	    !(r->spec_sha256 = json_str(r->json, "spec_sha256", path, e)) ||
 	    !json_obj(r->json, "pins", path, e))
 		return -1;
+	r->first = trial_number(json_get_str(r->json, "first_trial", ""));
 	if (!trial_name_ok(r->spec) || !trial_name_ok(r->device))
 		return err_set(e, EX_BADINPUT, "%s: spec or device is not a name", path);
 	if (!hash_is_hex(r->key_sha256) || !hash_is_hex(r->spec_sha256))
@@ -86,6 +87,15 @@ int run_read(const char *name, struct run *r, struct err *e)
 		return -1;
 	}
 	return 0;
+}
+
+int run_trial(const struct run *r, int64_t i, char out[TRIAL_ID])
+{
+	out[0] = '\0';
+	if (r->first < 1 || i < 0 || i >= r->n)
+		return -1;
+	trial_id(out, r->first + (long)i);
+	return trial_id_ok(out) ? 0 : -1;
 }
 
 void run_free(struct run *r)

@@ -31,6 +31,7 @@ struct run {
 	const char *proposer;
 	const char *key_sha256;
 	const char *spec_sha256; /* of spec/spec.json as pinned */
+	long first;              /* number of its first trial; the ids go on without a gap */
 	int64_t n;
 	int64_t width;
 	int64_t seed;
@@ -41,6 +42,10 @@ int run_name_ok(const char *s); /* 'r' and four digits or more */
 void run_path(char out[TRIAL_PATH], const char *run, const char *file); /* trials/runs/RUN/FILE */
 int run_read(const char *name, struct run *r, struct err *e);
 void run_free(struct run *r);
+
+/* Id of the i-th trial, from 0; 0 and out when there is one, else -1. Not a list in run.json: each
+ * process of each step reads that file, and must not pay for the length of the run. */
+int run_trial(const struct run *r, int64_t i, char out[TRIAL_ID]);
 
 /* Settings by name, as given to iterate ("model", "profile", "max_tokens", ...). */
 const char *run_str(const struct run *r, const char *key, const char *fallback);

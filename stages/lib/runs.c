@@ -266,17 +266,11 @@ static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 	return put_given(w, p, dir, e);
 }
 
-static void put_trials(struct jsonw *w, const struct run_plan *p, long first)
+static void put_first(struct jsonw *w, const struct run_plan *p, long first)
 {
 	char id[TRIAL_ID];
 	trial_id(id, first);
 	jw_str(w, "first_trial", id);
-	jw_arr(w, "trials");
-	for (long i = 0; i < p->n; i++) {
-		trial_id(id, first + i);
-		jw_str(w, NULL, id);
-	}
-	jw_end(w);
 	if (p->origin)
 		jw_item(w, "origin", p->origin);
 	else
@@ -297,7 +291,7 @@ static int build(const struct run_plan *p, const char *name, const char *dir, lo
 	jw_str(&w, "run", name);
 	jw_str(&w, "started", now);
 	put_settings(&w, p);
-	put_trials(&w, p, first);
+	put_first(&w, p, first);
 	int rc = put_pins(&w, p, dir, key_sha, e) || put_state(&w, p, e) ? -1 : 0;
 	while (w.depth)
 		jw_end(&w);
@@ -309,17 +303,15 @@ static int build(const struct run_plan *p, const char *name, const char *dir, lo
 	return rc;
 }
 
-/* Claims are made in order, so the last claim and the last run's list bound what is taken. */
+/* Claims are made in order, so the last claim and the last run's range bound what is taken. */
 static int next_id(const char *newest, long *first, struct err *e)
 {
 	if (largest("trials", trial_number, first, e))
 		return -1;
 	struct run r;
 	if (*newest && run_read(newest, &r, NULL) == 0) {
-		const cJSON *list = json_get(r.json, "trials");
-		for (const cJSON *t = list ? list->child : NULL; t; t = t->next)
-			if (cJSON_IsString(t) && trial_number(t->valuestring) > *first)
-				*first = trial_number(t->valuestring);
+		if (r.first > 0 && r.first + (long)r.n - 1 > *first)
+			*first = r.first + (long)r.n - 1;
 		run_free(&r);
 	}
 	++*first;
@@ -343,25 +335,25 @@ int runs_make(const struct run_plan *p, char name[TRIAL_ID], struct err *e)
 	return file_sync_dir("trials/runs", e) || file_sync_dir("trials", e) ? -1 : 0;
 }
 
-static const char *trial_at(const cJSON *list, int i)
+static void put_id(struct jsonw *w, const char *key, const struct run *r, int64_t i)
 {
-	const cJSON *t = i >= 0 ? cJSON_GetArrayItem(list, i) : NULL;
-	return t ? t->valuestring : NULL;
+	char id[TRIAL_ID];
+	jw_str(w, key, run_trial(r, i, id) ? NULL : id);
 }
 
-static void put_claim(struct jsonw *w, const struct run *r, const cJSON *list, int i)
+static void put_claim(struct jsonw *w, const struct run *r, int64_t i)
 {
 	const cJSON *origin = json_get(r->json, "origin");
 	jw_obj(w, NULL);
 	jw_str(w, "schema", "touchstone/trial/1");
-	jw_str(w, "trial", trial_at(list, i));
+	put_id(w, "trial", r, i);
 	jw_str(w, "run", r->name);
 	jw_str(w, "spec", r->spec);
 	jw_str(w, "device", r->device);
 	jw_int(w, "index", i);
-	jw_str(w, "sees", trial_at(list, i - (int)r->width));
-	jw_str(w, "timed_after", trial_at(list, i - 1));
-	jw_str(w, "previous", trial_at(list, i - 1));
+	put_id(w, "sees", r, i - r->width);
+	put_id(w, "timed_after", r, i - 1);
+	put_id(w, "previous", r, i - 1);
 	if (origin)
 		jw_item(w, "origin", origin);
 	else
@@ -386,11 +378,12 @@ static int write_claim(const char *path, const struct buf *text, struct err *e)
 	return 0;
 }
 
-static int claim(const struct run *r, const cJSON *list, int i, struct err *e)
+static int claim(const struct run *r, int64_t i, struct err *e)
 {
-	char path[TRIAL_PATH], to[TRIAL_PATH];
-	const char *id = trial_at(list, i);
+	char path[TRIAL_PATH], to[TRIAL_PATH], id[TRIAL_ID];
 	struct trial t;
+	if (run_trial(r, i, id))
+		return err_set(e, EX_BADINPUT, "run %s names no usable first trial", r->name);
 	if (trial_read(id, &t, NULL) == 0) {
 		trial_free(&t);
 		return 0;
@@ -403,20 +396,20 @@ static int claim(const struct run *r, const cJSON *list, int i, struct err *e)
 	if (link_swap(to, path, e))
 		return -1;
 	struct jsonw w = {.pretty = 1};
-	put_claim(&w, r, list, i);
+	put_claim(&w, r, i);
 	trial_path(path, id, "trial.json");
 	int rc = write_claim(path, &w.out, e);
 	jw_free(&w);
 	return rc;
 }
 
-static int write_graph(const struct run *r, const cJSON *list, struct err *e)
+static int write_graph(const struct run *r, struct err *e)
 {
-	char path[TRIAL_PATH];
+	char path[TRIAL_PATH], id[TRIAL_ID];
 	struct buf b = BUF_INIT;
 	buf_adds(&b, "# made by iterate for tools/make/trials.mk\nTS_IDS :=");
-	for (const cJSON *t = list->child; t; t = t->next)
-		buf_addf(&b, " %s", t->valuestring);
+	for (int64_t i = 0; run_trial(r, i, id) == 0; i++)
+		buf_addf(&b, " %s", id);
 	buf_addf(&b, "\nTS_W := %lld\nTS_G := 1\n", (long long)r->width);
 	run_path(path, r->name, "ids.mk");
 	int rc = file_write(path, b.data, b.len, 0644, e);
@@ -426,18 +419,10 @@ static int write_graph(const struct run *r, const cJSON *list, struct err *e)
 
 int runs_claim(const struct run *r, struct err *e)
 {
-	const cJSON *list = json_arr(r->json, "trials", "run.json", e);
-	if (!list)
-		return -1;
-	int n = cJSON_GetArraySize(list);
-	for (int i = 0; i < n; i++) {
-		const char *id = trial_at(list, i);
-		if (!id || !trial_id_ok(id))
-			return err_set(e, EX_BADINPUT, "run %s lists no usable trial ids", r->name);
-		if (claim(r, list, i, e))
+	for (int64_t i = 0; i < r->n; i++)
+		if (claim(r, i, e))
 			return -1;
-	}
-	return file_sync_dir("trials", e) ? -1 : write_graph(r, list, e);
+	return file_sync_dir("trials", e) ? -1 : write_graph(r, e);
 }
 
 int runs_pin_tools(const struct run *r, const char *bin, struct err *e)
@@ -469,16 +454,15 @@ int runs_pin_tools(const struct run *r, const char *bin, struct err *e)
 
 int runs_closed(const struct run *r, char next[TRIAL_ID])
 {
-	char path[TRIAL_PATH];
-	const cJSON *list = json_get(r->json, "trials");
+	char path[TRIAL_PATH], id[TRIAL_ID];
 	int n = 0;
 	next[0] = '\0';
-	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
-		trial_step_path(path, t->valuestring, STEP_PROMOTE);
+	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
+		trial_step_path(path, id, STEP_PROMOTE);
 		if (file_exists(path))
 			n++;
 		else if (!*next)
-			snprintf(next, TRIAL_ID, "%s", t->valuestring);
+			memcpy(next, id, TRIAL_ID);
 	}
 	return n;
 }

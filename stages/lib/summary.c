@@ -43,12 +43,12 @@ static void count(struct summary *s, const struct verdict_in *in)
 
 void summary_read(const struct run *r, struct summary *s)
 {
-	const cJSON *list = json_get(r->json, "trials");
+	char id[TRIAL_ID];
 	memset(s, 0, sizeof *s);
 	s->reasons = cJSON_CreateObject();
-	for (const cJSON *t = list ? list->child : NULL; t; t = t->next) {
+	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
 		struct verdict_in in;
-		if (verdict_read(t->valuestring, STEP_PROMOTE, &in, NULL))
+		if (verdict_read(id, STEP_PROMOTE, &in, NULL))
 			continue;
 		count(s, &in);
 		const cJSON *after = json_get(in.data, "after");
@@ -137,10 +137,11 @@ void summary_banner(const struct run *r)
 {
 	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
 	const char *from = json_get_str(r->json, "state_from", NULL);
-	const cJSON *list = json_get(r->json, "trials");
+	char first[TRIAL_ID], last[TRIAL_ID];
+	run_trial(r, 0, first);
+	run_trial(r, r->n - 1, last);
 	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
-	       *note ? " (" : "", note, *note ? ")" : "", list->child->valuestring,
-	       cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1)->valuestring);
+	       *note ? " (" : "", note, *note ? ")" : "", first, last);
 	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
 	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
 	       (long long)r->seed);
