@@ -3,7 +3,8 @@
  *
  * Starts the program of the step with an allow-list environment, a death signal and a wall limit,
  * checks that the promised verdict is really there, waits and repeats on exit 75, ends a trial
- * that fails twice in the same way, prints one line and updates the run's status.json. Decides
+ * that fails twice in the same way, prints one line and updates the run's status.json. Writes the
+ * skip verdicts of the steps that follow and do not apply, which saves starting them. Decides
  * nothing about a candidate; nothing a candidate or a model printed reaches the line.
  *
  * SPDX-License-Identifier: MIT
@@ -326,20 +327,33 @@ static void die_with_parent(pid_t parent)
 		die(EX_AGAIN, "make is gone");
 }
 
+static int make_folder(const char *id, enum step step, struct err *e)
+{
+	char dir[TRIAL_PATH];
+	trial_step_path(dir, id, step);
+	*strrchr(dir, '/') = '\0';
+	return mkdir(dir, 0777) && errno != EEXIST ? err_sys(e, "cannot make '%s'", dir) : 0;
+}
+
+/* The steps after this one that only have to say that they do not apply: an attempt that is not
+ * needed, what follows a rejection. A process for each costs more than all that they do; the recipe
+ * sees that their verdicts are there. What goes wrong here is met again by the step itself. */
+static void skip_ahead(const struct job *j)
+{
+	for (int s = (int)j->step + 1; s < STEP_PROMOTE; s++)
+		if (make_folder(j->id, (enum step)s, NULL) || stage_skip(j->id, (enum step)s, NULL) != 1)
+			break;
+}
+
 static int prepare(struct job *j, struct err *e)
 {
 	struct trial t;
-	char dir[TRIAL_PATH];
 	if (trial_target(j->target, j->id, &j->step, e) || trial_read(j->id, &t, e))
 		return -1;
 	memcpy(j->run, t.run, sizeof j->run);
 	trial_free(&t);
 	j->info = step_info(j->step);
-	trial_step_path(dir, j->id, j->step);
-	*strrchr(dir, '/') = '\0';
-	if (mkdir(dir, 0777) && errno != EEXIST)
-		return err_sys(e, "cannot make '%s'", dir);
-	return find_program(j, e);
+	return make_folder(j->id, j->step, e) || find_program(j, e) ? -1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -361,6 +375,8 @@ int main(int argc, char **argv)
 	int rc = run_step(&j, &e);
 	put_line(&j);
 	write_status(&j);
+	if (!rc)
+		skip_ahead(&j);
 	int code = rc ? j.code : EX_DONE;
 	verdict_in_free(&j.done);
 	return code;

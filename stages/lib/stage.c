@@ -265,12 +265,17 @@ int stage_skip(const char *id, enum step step, struct err *e)
 	/* Whether a closed attempt is repaired is for propose to say. */
 	static const struct stage_about about = {.stage = "run", .repairs = 1};
 	struct lock lock;
-	char name[32];
+	char name[32], path[TRIAL_PATH];
 	if (step == STEP_A0_PROPOSE || step == STEP_PROMOTE)
 		return 0;
 	snprintf(name, sizeof name, "trial-%s", id);
 	if (lock_take(&lock, name, LOCK_ALONE, 0, NULL))
 		return 0; /* the stage itself will say who has it */
+	trial_step_path(path, id, step);
+	if (file_exists(path)) {
+		lock_drop(&lock);
+		return 0;
+	}
 	stage_prepare(&stage, &about, id, step);
 	int rc = load(&stage, e);
 	if (!rc) {

@@ -11,7 +11,8 @@
 #   tune of trial k waits for promote of k-G         one candidate at a time in a timing lane
 #   confirm of trial k waits for promote of k-1      confirmed and promoted in order
 # Steps that do not apply are skipped by their programs (a verdict `skip`), so that the graph is
-# the same for every trial.
+# the same for every trial. The wrapper writes such verdicts ahead; a recipe whose verdict has
+# appeared since make began ($(file), read when the recipe's turn comes) starts nothing.
 
 include $(TS_RUN)/ids.mk
 
@@ -32,7 +33,7 @@ run: $(TS_IDS:%=$T/%/promote.json)
 define step
 .PRECIOUS: $$(TS_IDS:%=$T/%/$1.json)
 $$(TS_IDS:%=$T/%/$1.json): $T/%/$1.json: | $(if $2,$T/%/$2.json,$T/%/trial.json)
-	@'$$(RUN)' $$@
+	@$$(if $$(file <$$@),,'$$(RUN)' $$@)
 endef
 $(eval $(call step,a0/propose,))
 $(eval $(call step,a0/guard,a0/propose))
