@@ -15,12 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Read until end of file; `max` bytes are accepted, one more is an error. */
-static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *e)
+/* Read until end of file; `max` bytes are accepted, one more is an error. `size` is what the file
+ * said: most are small, and room for a large one costs more than the reading. */
+static int read_all(int fd, const char *path, off_t size, size_t max, struct buf *out, struct err *e)
 {
 	for (;;) {
-		size_t room = max - out->len + 1;
-		size_t want = room < 65536 ? room : 65536;
+		size_t room = max - out->len + 1, left = 65536;
+		if (size >= (off_t)out->len && size - (off_t)out->len < 65536)
+			left = (size_t)size - out->len + 1;
+		size_t want = room < left ? room : left;
 		buf_room(out, want);
 		ssize_t n = read(fd, out->data + out->len, want);
 		if (n < 0 && errno == EINTR)
@@ -63,7 +66,7 @@ int file_read(const char *path, size_t max, struct buf *out, struct err *e)
 	buf_clear(out);
 	buf_room(out, 1);
 	out->data[0] = '\0';
-	int r = read_all(fd, path, max, out, e);
+	int r = read_all(fd, path, st.st_size, max, out, e);
 	close(fd);
 	return r;
 }
@@ -178,7 +181,7 @@ int file_copy(const char *from, const char *to, struct err *e)
 	if (fd < 0)
 		return -1;
 	struct buf b = BUF_INIT;
-	int r = read_all(fd, from, (size_t)1 << 30, &b, e);
+	int r = read_all(fd, from, st.st_size, (size_t)1 << 30, &b, e);
 	close(fd);
 	if (!r)
 		r = file_write(to, buf_str(&b), b.len, st.st_mode & 0777, e);
