@@ -17,6 +17,10 @@
 #include "emu_atomic.h"
 #include "emu_warp.h"
 
+/* No build is to be told from another: what the sanitizers see is what is timed. */
+#undef __SANITIZE_ADDRESS__
+#undef __SANITIZE_THREAD__
+
 /* Inline PTX cannot run here: the compiler then names this identifier. */
 #define asm emu_not_emulable_inline_ptx
 #define __asm__ emu_not_emulable_inline_ptx
