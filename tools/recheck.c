@@ -37,7 +37,7 @@ struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
 	double trim, se_target, decisive, slack, time_s, weight[MAXW];
-	int kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n;
+	int kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
 };
 
 static int bad, checks;
@@ -247,7 +247,7 @@ static const char *confirmed(const struct plan *p, const double *theta, const do
 		return "pass";
 	if (average(low, 0, k) + t_value(p->level, k - 1) * spread(low, k) / sqrt(k) < need)
 		return "reject";
-	return k >= 2 * p->confirm_n ? "inconclusive" : NULL;
+	return k >= p->confirm_most ? "inconclusive" : NULL;
 }
 
 static void estimate(const cJSON *o, const char *key, const double *x, int k)
@@ -320,7 +320,8 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->floor = number(j, "futile_floor"), p->s0 = number(j, "s0"), p->guard = number(j, "guard");
 	p->level = number(j, "guard_level"), p->confirm_floor = number(j, "confirm_floor");
 	p->kmin = (int)number(j, "k_min"), p->kmax = (int)number(j, "k_max");
-	p->confirm_n = (int)number(j, "confirm_sessions"), p->time_s = number(c, "time_s");
+	p->confirm_n = (int)number(j, "confirm_sessions");
+	p->confirm_most = (int)number(j, "confirm_most"), p->time_s = number(c, "time_s");
 	p->solo = cJSON_IsTrue(json_get(j, "solo")), p->anchor = cJSON_IsTrue(json_get(j, "anchor"));
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
 	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");

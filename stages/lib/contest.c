@@ -240,7 +240,7 @@ static void end_missed(struct contest *t, const double *x, double needs, const c
 	double m = stats_mean(x, (size_t)t->k);
 	if (stats_upper(x, t->k, t->rule.guard_level) < needs)
 		end(t, V_REJECT, code, "%s: %.4fx the champion's speed in new processes", what, exp(m));
-	else if (t->k >= 2 * CONTEST_CONFIRM)
+	else if (t->k >= CONTEST_CONFIRM_MOST)
 		end(t, V_INCONCLUSIVE, "confirm.inconclusive",
 		    "%s: %.4fx the champion's speed, too uncertain to confirm", what, exp(m));
 	else

@@ -32,6 +32,7 @@
 enum {
 	CONTEST_SESSIONS = 24,
 	CONTEST_CONFIRM = 4,   /* sessions of a confirmation */
+	CONTEST_CONFIRM_MOST = 2 * CONTEST_CONFIRM, /* ... that misses its mark and might not have */
 	CONTEST_AA = 4,        /* sessions of champion against itself */
 };
 
@@ -77,8 +78,8 @@ int contest_decide(struct contest *t, struct err *e);
 int contest_fixed(struct contest *t, int sessions, struct err *e);
 /* After contest_fixed(CONTEST_CONFIRM): does the confirmation hold? Mean at least half the margin
  * (as a ratio), no workload's mean below the guard. Sets kind, code, message; V_NONE when a mark is
- * missed but the margin (for a workload: 0) is still within the one-sided bound: then as many
- * sessions again, and once more. */
+ * missed but the margin (for a workload: 0) is still within the one-sided bound: then the caller
+ * runs as many sessions again, once. */
 void contest_confirm(struct contest *t);
 
 double contest_confirm_floor(const struct stats_rule *r); /* theta */

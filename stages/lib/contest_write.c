@@ -24,6 +24,7 @@ static void rule_write(const struct stats_rule *r, struct jsonw *w)
 	jw_num(w, "guard_level", r->guard_level);
 	jw_num(w, "confirm_floor", contest_confirm_floor(r));
 	jw_int(w, "confirm_sessions", CONTEST_CONFIRM);
+	jw_int(w, "confirm_most", CONTEST_CONFIRM_MOST);
 }
 
 void contest_plan_write(const struct contest *t, struct jsonw *w)
