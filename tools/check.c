@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "checker_call.h"
 #include "fakes.h"
+#include "file.h"
 #include "hostref.h"
 #include "image.h"
 #include "proof.h"
@@ -506,6 +507,8 @@ int main(int argc, char **argv)
 	if (strcmp(device, "emu"))
 		die(EX_NOENV, "specs are proved on emu only so far, not on '%s'", device);
 	char *dir = xasprintf("specs/%s", spec);
+	if (!file_exists(dir))
+		die(EX_BADUSE, "no problem 'specs/%s'", spec);
 	c.dir = dir;
 	int rc = run(&c, &e);
 	checker_stop(c.checker);

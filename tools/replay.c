@@ -234,6 +234,10 @@ int main(int argc, char **argv)
 	const char *id = argc == 2 && strncmp(argv[1], "--TRIAL=", 8) == 0 ? argv[1] + 8 : NULL;
 	if (!id || !trial_id_ok(id))
 		die(EX_BADUSE, "replay which trial? --TRIAL=0042 (make replay TRIAL=0042)");
+	char path[TRIAL_PATH];
+	trial_path(path, id, "trial.json");
+	if (!file_exists(path))
+		die(EX_BADUSE, "there is no trial %s", id);
 	const char *bin = getenv("TS_BIN");
 	if (bin && *bin)
 		snprintf(r.bin, sizeof r.bin, "%s", bin);

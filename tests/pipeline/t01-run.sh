@@ -11,6 +11,8 @@ ok "make -t is refused" code 2 make -t iterate DEVICE=sim
 ok "dry runs wrote nothing" not test -e trials
 ok "iterate itself is inert under -n" has 'start nothing' env MAKEFLAGS=n "$bin/iterate" --N=1
 ok "a stage is inert under -n" code 2 env MAKEFLAGS=n "$bin/guard" trials/0001/a0/guard.json
+ok "check of no problem is a usage error" code 2 "$bin/check" --SPEC=no_such_spec
+ok "replay of no trial is one too" code 2 "$bin/replay" --TRIAL=0001
 
 ok "four trials run" has 'run r0001 is done' make iterate DEVICE=sim PROPOSER=sweep N=4
 for id in 0001 0002 0003 0004; do
