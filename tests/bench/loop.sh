@@ -1,7 +1,7 @@
 #!/bin/sh
 # loop.sh - run bench_loop in a scratch copy of the repository; see loop.c.
 #
-# usage: tests/bench/loop.sh [MOST]      from the repository root, after `make`
+# usage: tests/bench/loop.sh [MOST [REPEATS]]      from the repository root, after `make`
 # BUILD (default .build) is where the programs are. Leaves nothing behind but the table.
 set -eu
 
@@ -18,6 +18,6 @@ for d in trials champion reports; do
 	if [ -f "$d/README.md" ]; then cp -p "$d/README.md" "$scratch/$d/"; fi
 done
 rc=0
-"$build/bench/loop" "$scratch" "${1:-5000}" || rc=$?
+"$build/bench/loop" "$scratch" "${1:-5000}" "${2:-5}" || rc=$?
 if [ "$rc" -ne 0 ] && [ -f "$scratch/loop.log" ]; then tail -5 "$scratch/loop.log" >&2; fi
 exit "$rc"

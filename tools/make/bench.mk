@@ -14,7 +14,7 @@ bench-rule: $(B)/bench/rule ## false promotions and power of the decision rule, 
 	$(Q)$< $(or $(TRIALS),3000) $(or $(PAIRS),256)
 
 bench-loop: all $(B)/bench/loop ## what a trial costs at trial 1, 1000 and 5000
-	$(Q)BUILD=$(B) tests/bench/loop.sh $(MOST)
+	$(Q)BUILD=$(B) tests/bench/loop.sh $(or $(MOST),5000) $(REPEATS)
 
 bench-lane: all ## how busy the timing lane is kept by slow proposals
 	$(Q)BUILD=$(B) tests/bench/lane.sh
