@@ -138,14 +138,14 @@ static int have_verdict(struct job *j, struct err *e)
 }
 
 /* Line for a step that died without being able to note it itself. */
-static void note_death(const struct job *j)
+static void note_death(const struct job *j, const char *who)
 {
 	struct verdict_in up = {0};
 	char tool[HASH_HEX] = "";
 	if (j->step > 0 && verdict_read(j->id, j->step - 1, &up, NULL))
 		up.sha[0] = '\0';
 	tool_hash(j->program, tool, NULL);
-	struct failure f = {"ours", up.sha, tool, j->code, j->text};
+	struct failure f = {who, up.sha, tool, j->code, j->text};
 	failure_note(j->id, j->step, &f);
 	verdict_in_free(&up);
 }
@@ -178,15 +178,16 @@ static int try_once(struct job *j, struct err *e)
 	}
 	j->code = r.code >= 0 ? r.code : 128 + r.signal;
 	spawn_words(&r, j->text);
+	int outside = r.outside;
 	spawn_result_free(&r);
 	if (j->code == 0 && have_verdict(j, e))
 		return 0;
 	if (j->code == 0) {
 		snprintf(j->text, sizeof j->text, "exit 0, but %.120s", e->text);
 		j->code = EX_HARNESS;
-		note_death(j);
+		note_death(j, "ours");
 	} else if (!is_exit_code(j->code)) { /* a signal, or a run time that ended it */
-		note_death(j);
+		note_death(j, outside ? "world" : "ours"); /* kill -9 twice is no poison */
 		j->code = EX_HARNESS;
 	}
 	return -1;

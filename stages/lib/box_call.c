@@ -163,8 +163,9 @@ static void refuse(struct box_result *r, const char *code, const char *message)
 	snprintf(r->message, sizeof r->message, "%s", message);
 }
 
-/* The box ended: take its answer, or say why there is none. A box that was killed from outside
- * ran out of a limit on the source's account; one that stopped by itself is our fault. */
+/* The box ended: take its answer, or say why there is none. A box that the kernel killed for want
+ * of memory ran out of it on the source's account; one that somebody killed says nothing about the
+ * source; one that stopped by itself is our fault. */
 static int answer(const struct talk *t, const struct spawn_result *s, struct box_result *r,
 		  struct buf *artefact, struct err *e)
 {
@@ -175,6 +176,8 @@ static int answer(const struct talk *t, const struct spawn_result *s, struct box
 		r->seconds = s->wall_s;
 		return 0;
 	}
+	if (s->outside)
+		return err_set(e, EX_AGAIN, "box was killed");
 	if (s->signal == SIGKILL) {
 		refuse(r, "compile.limit", "the compiler was killed: out of memory");
 		r->seconds = s->wall_s;

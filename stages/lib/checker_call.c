@@ -77,15 +77,29 @@ int checker_start(struct checker **out, const struct checker_opts *o, struct err
 	return 0;
 }
 
-void checker_stop(struct checker *c)
+/* It hung up. One that somebody killed says nothing about the trial. */
+static int died(struct checker *c, struct err *e)
 {
 	struct spawn_result r;
+
+	if (c->proc.pid > 0 && spawn_wait(&c->proc, 5, &r, e) == 0) {
+		int killed = r.outside;
+		spawn_result_free(&r);
+		if (killed)
+			return err_set(e, EX_AGAIN, "the checker was killed");
+	}
+	return err_set(e, EX_HARNESS, "the checker died (its message stands above)");
+}
+
+void checker_stop(struct checker *c)
+{
+	struct spawn_result r = {0};
 	struct err e;
 
 	if (!c)
 		return;
 	close(c->fd); /* end of file ends it */
-	if (spawn_wait(&c->proc, 5, &r, &e) == 1) {
+	if (c->proc.pid > 0 && spawn_wait(&c->proc, 5, &r, &e) == 1) {
 		spawn_kill(&c->proc);
 		spawn_wait(&c->proc, -1, &r, &e);
 	}
@@ -119,7 +133,7 @@ static int receive(struct checker *c, int fds[2], struct err *e)
 		return err_set(e, EX_HARNESS, "the checker does not answer");
 	ssize_t n = k < 0 ? -1 : recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC);
 	if (n != (ssize_t)sizeof c->r || c->r.magic != CHECKER_MAGIC)
-		return err_set(e, EX_HARNESS, "the checker died (its message stands above)");
+		return died(c, e);
 	take_fds(&m, fds);
 	if (c->r.code)
 		return err_set(e, c->r.code, "%s", c->r.text);
@@ -133,7 +147,7 @@ static int ask(struct checker *c, enum checker_op op, int fds[2], struct err *e)
 	c->q.magic = CHECKER_MAGIC;
 	c->q.op = op;
 	if (send(c->fd, &c->q, sizeof c->q, MSG_NOSIGNAL) != (ssize_t)sizeof c->q)
-		return err_set(e, EX_HARNESS, "the checker died (its message stands above)");
+		return died(c, e);
 	return receive(c, fds ? fds : none, e);
 }
 

@@ -245,7 +245,7 @@ static int run_client(const char *dir, const struct client_request *q, struct cl
 	}
 	if (rc == 0) {
 		struct buf line = BUF_INIT;
-		r->exit_code = s.code >= 0 ? s.code : EX_HARNESS;
+		r->exit_code = s.code >= 0 ? s.code : s.outside ? EX_AGAIN : EX_HARNESS;
 		utf8_line(&line, buf_str(&s.out), s.out.len, sizeof r->error - 1);
 		if (r->exit_code)
 			snprintf(r->error, sizeof r->error, "%s", line.len ? line.data : "client died");

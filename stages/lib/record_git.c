@@ -40,7 +40,7 @@ static int git(const char *const *argv, struct err *e)
 	if (spawn_run(&q, &r, e))
 		return -1;
 	int rc = r.code == 0 ? 0
-		: err_set(e, EX_HARNESS, "history: git ended with %s: %.200s",
+		: err_set(e, r.outside ? EX_AGAIN : EX_HARNESS, "history: git ended with %s: %.200s",
 			  spawn_words(&r, words), buf_str(&r.err));
 	spawn_result_free(&r);
 	return rc;

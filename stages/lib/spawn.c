@@ -334,6 +334,8 @@ static void proc_init(struct spawn_proc *s, const struct spawn_request *q)
 	s->out_cap = q->out_cap ? q->out_cap : CAP_DEFAULT;
 	s->err_cap = q->err_cap ? q->err_cap : CAP_DEFAULT;
 	s->group = !(q->flags & SPAWN_SAME_SESSION);
+	s->cpu_s = q->limits.cpu_s;
+	s->oom = spawn_oom_kills();
 }
 
 static int launch(struct plan *p, struct spawn_proc *s, struct err *e)

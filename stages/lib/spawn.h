@@ -68,6 +68,7 @@ struct spawn_result {
 	int code;          /* exit code; -1 when a signal ended it */
 	int signal;        /* 0 or the signal */
 	int timed_out;     /* we killed it at wall_s */
+	int outside;       /* somebody else killed it: not we, not its limits, not want of memory */
 	int out_over, err_over; /* more came than the cap */
 	struct buf out, err;
 	double wall_s, user_s, sys_s; /* user and sys include its reaped children */
@@ -80,6 +81,8 @@ struct spawn_proc {
 	/* private */
 	int pidfd, out_fd, err_fd;
 	double started, deadline;
+	long oom;
+	uint64_t cpu_s;
 	size_t out_cap, err_cap;
 	int out_spill, err_spill, group, killed, timed_out;
 	int status, done;

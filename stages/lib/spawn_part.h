@@ -9,6 +9,7 @@
 #include "spawn.h"
 
 double spawn_now(void);                  /* monotonic seconds */
+long spawn_oom_kills(void);              /* by the kernel so far; -1: it does not say */
 void spawn_close(struct spawn_proc *s);  /* descriptors and buffers */
 
 #endif

@@ -7,9 +7,11 @@
 #include "spawn_part.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -126,6 +128,30 @@ static void spill_read(int fd, struct buf *b, size_t cap, int *over)
 	*over = b->len >= cap;
 }
 
+long spawn_oom_kills(void)
+{
+	static char text[65536];
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *at = strstr(text, "\noom_kill ");
+	return at ? strtol(at + 10, NULL, 10) : -1;
+}
+
+/* A person or a supervisor ended it: that says nothing about the program. When the kernel killed
+ * for want of memory meanwhile, or does not say, the program itself is suspected. */
+static int outside(const struct spawn_proc *s)
+{
+	int sig = WIFSIGNALED(s->status) ? WTERMSIG(s->status) : 0;
+	if (s->killed || (sig != SIGKILL && sig != SIGTERM && sig != SIGINT && sig != SIGHUP))
+		return 0;
+	if (s->cpu_s && s->user_s + s->sys_s >= 0.5 * (double)s->cpu_s)
+		return 0;
+	return s->oom >= 0 && spawn_oom_kills() == s->oom;
+}
+
 static void finish(struct spawn_proc *s, struct spawn_result *r)
 {
 	double until = spawn_now() + DRAIN_S;
@@ -140,6 +166,7 @@ static void finish(struct spawn_proc *s, struct spawn_result *r)
 	r->code = WIFEXITED(s->status) ? WEXITSTATUS(s->status) : -1;
 	r->signal = WIFSIGNALED(s->status) ? WTERMSIG(s->status) : 0;
 	r->timed_out = s->timed_out;
+	r->outside = outside(s);
 	r->out_over = s->out_over;
 	r->err_over = s->err_over;
 	r->out = s->out;
