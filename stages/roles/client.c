@@ -45,6 +45,8 @@ static const char HELP[] =
 	"  0 reply stored   3 malformed request   4 key or address refused\n"
 	"  75 try again later (network, rate limit, server)   111 system call failed\n";
 
+enum { KEY_LEAST = 8 }; /* shorter ones are no secrets */
+
 struct client {
 	char dir[400];
 	char request_sha[HASH_HEX];
@@ -125,13 +127,14 @@ static int take_key(struct client *c, struct err *e)
 		       file ? file : "");
 }
 
-/* Blank every echo of the key. Error pages like to repeat it. */
+/* Blank every echo of the key. Error pages like to repeat it. The stand-in that a local server is
+ * given ("x", "EMPTY") is no secret, and blanking it would tear the reply. */
 static void redact(struct client *c, struct buf *b)
 {
 	size_t n = c->secret ? strlen(c->secret) : 0;
 	char *p = b->data;
 
-	while (n && p && (p = memmem(p, b->len - (size_t)(p - b->data), c->secret, n))) {
+	while (n >= KEY_LEAST && p && (p = memmem(p, b->len - (size_t)(p - b->data), c->secret, n))) {
 		memset(p, '*', n);
 		c->redacted++;
 	}
