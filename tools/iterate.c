@@ -292,7 +292,7 @@ static void agree(const struct run *r, const char *name, const char *want)
 	const char *s = given(name);
 	if (s && strcmp(s, want) != 0)
 		die(EX_BADUSE, "run %s is unfinished and has %s=%s, not %s; `make resume` goes on "
-		    "with it, NEW=1 gives it up", r->name, name, want, s);
+		    "with it, NEW=1 gives it up and starts a new one", r->name, name, want, s);
 }
 
 static void agree_number(const struct run *r, const char *name, int64_t want)
@@ -369,7 +369,7 @@ static int finish(const struct run *r, int made, const char *bin)
 	char next[TRIAL_ID];
 	struct err e;
 	int rolled, done = runs_closed(r, next);
-	if (record_catch_up(&rolled, &e))
+	if (*next ? record_catch_up(&rolled, &e) : recover_end(r, &e))
 		die_err(&e);
 	if (*next && stopped) {
 		fflush(stdout);
@@ -398,6 +398,22 @@ static const char *short_path(const char *path)
 	return strncmp(path, cwd, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
+/* One trial of somebody's own is a run: there is no place for it inside another. */
+static int refuse(const char *name, enum mode mode, struct err *e)
+{
+	static const char *const word[] = {"iterate", "resume", "try", "redo", "adopt", "tidy"};
+	struct run r;
+	char next[TRIAL_ID];
+	if (run_read(name, &r, e))
+		return -1;
+	int done = runs_closed(&r, next);
+	err_set(e, EX_BADUSE, "run %s (%s on %s) is unfinished, %d of %lld trials done: finish it first "
+		"with `make resume`, or give it up by adding NEW=1 to `make %s`", name, r.spec, r.device,
+		done, (long long)r.n, word[mode]);
+	run_free(&r);
+	return -1;
+}
+
 /* The run to work on; 0 when there is nothing to do. */
 static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct err *e)
 {
@@ -408,8 +424,7 @@ static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct e
 		return -1;
 	int open = *name && !runs_finished(name);
 	if (open && mode != ITERATE && mode != RESUME && mode != TIDY && !given("NEW"))
-		return err_set(e, EX_BADUSE, "run %s is unfinished; `make resume` finishes it, NEW=1 "
-			       "gives it up", name);
+		return refuse(name, mode, e);
 	if (open) {
 		if (run_read(name, &r, e))
 			return -1;

@@ -1,15 +1,15 @@
 /*
  * recover.c - see runs.h: what killed programs left behind is put right before a run goes on.
  *
- * Nothing is deleted but temporary files whose maker is dead and lock files of git, which only
- * our own git uses. Bad artefacts are moved to trials/NNNN/bad/.
+ * Nothing is deleted but temporary files whose maker is dead and what a killed git leaves in the
+ * history, which only our own git uses. Bad artefacts are moved to trials/NNNN/bad/.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "runs.h"
 
 #include "file.h"
-#include "json.h"
+#include "ledger.h"
 #include "record.h"
 #include "verdict.h"
 
@@ -32,10 +32,11 @@ static int is_dead_temp(const char *name)
 	return pid <= 0 || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
 }
 
-static int is_git_lock(const char *name)
+/* A lock, or a pack or object that was never finished. */
+static int is_git_left(const char *name)
 {
 	size_t n = strlen(name);
-	return n > 5 && strcmp(name + n - 5, ".lock") == 0;
+	return (n > 5 && strcmp(name + n - 5, ".lock") == 0) || strncmp(name, "tmp_", 4) == 0;
 }
 
 /* Remove what `want` names in `dir` and below, no symlink followed. Best effort. */
@@ -134,7 +135,6 @@ int recover_run(const struct run *r, int *moved, struct err *e)
 	*moved = 0;
 	run_path(path, r->name, "");
 	sweep(path, 0, is_dead_temp);
-	sweep("trials/runs", 0, is_dead_temp);
 	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
 		if (is_closed(id))
 			continue;
@@ -148,10 +148,27 @@ int recover_run(const struct run *r, int *moved, struct err *e)
 
 int recover_record(int *rolled, struct err *e)
 {
-	sweep("trials/history.git", 0, is_git_lock);
-	sweep("trials/history.git/refs", 6, is_git_lock);
+	sweep("trials/history.git", 0, is_git_left);
+	sweep("trials/history.git/refs", 6, is_git_left);
+	sweep("trials/history.git/objects/pack", 0, is_git_left);
+	sweep("trials/runs", 0, is_dead_temp); /* a run that was never finished making */
+	sweep("reports", 1, is_dead_temp);
 	sweep("trials/.lock", 0, is_dead_temp);
 	sweep("champion", 2, is_dead_temp);
 	sweep("trials", 0, is_dead_temp);
 	return record_catch_up(rolled, e);
+}
+
+int recover_end(const struct run *r, struct err *e)
+{
+	char path[TRIAL_PATH], id[TRIAL_ID];
+	int marked, rolled;
+	run_path(path, r->name, "");
+	sweep(path, 0, is_dead_temp);
+	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
+		trial_path(path, id, "");
+		sweep(path, 3, is_dead_temp);
+	}
+	sweep("trials/history.git/objects", 1, is_git_left);
+	return ledger_interrupt(r, &marked, e) || recover_record(&rolled, e) ? -1 : 0;
 }

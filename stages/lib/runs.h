@@ -60,4 +60,8 @@ int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct
 int recover_run(const struct run *r, int *moved, struct err *e);
 int recover_record(int *rolled, struct err *e);
 
+/* All trials are closed: leftovers of programs that were killed and whose step was tried again by
+ * the wrapper go, and what they had reserved is charged. */
+int recover_end(const struct run *r, struct err *e);
+
 #endif

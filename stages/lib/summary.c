@@ -20,7 +20,14 @@
 
 static void count(struct summary *s, const struct verdict_in *in)
 {
+	const char *text = in->message;
+	int done = strcmp(in->code, "propose.space_done") == 0;
 	s->closed++;
+	s->space_done += done;
+	if (done && strncmp(text, "a0/propose: ", 12) == 0)
+		text += 12;
+	if (done || (in->kind != V_PASS && !s->space_done))
+		snprintf(s->words, sizeof s->words, "%s", text);
 	switch (in->kind) {
 	case V_PASS:
 		s->kept++;
@@ -110,6 +117,11 @@ void summary_rows(const struct run *r, const struct summary *s)
 	printf("  trials    %d of %lld: %d kept, %d rejected, %d inconclusive, %d invalid\n",
 	       s->closed, (long long)r->n, s->kept, s->rejected, s->inconclusive, s->invalid);
 	print_reasons(s);
+	if (s->space_done)
+		printf("  space     done after %d of %lld trials: %s\n", s->closed - s->space_done,
+		       (long long)r->n, s->words);
+	else if (r->n == 1 && s->closed && !s->kept)
+		printf("  because   %s\n", s->words);
 	if (*s->champion && s->best_ratio > 0)
 		printf("  champion  trial %s, %.3fx of the baseline%s%s%s\n", s->champion,
 		       s->best_ratio, *note ? " (" : "", note, *note ? ")" : "");

@@ -16,6 +16,8 @@
 /* A run by its verdicts. */
 struct summary {
 	int closed, kept, rejected, inconclusive, invalid;
+	int space_done;     /* trials that found nothing left to try */
+	char words[400];    /* of the newest of these; of a run of one trial: why it was not kept */
 	cJSON *reasons;     /* object: code -> count, of trials not kept */
 	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
 	double best_ratio;  /* champion against the baseline; 0 unknown */

@@ -64,5 +64,9 @@ ok "try judges my own files" has 'try: k.cu' sh -c '
 	cp specs/vector_add/baseline/kernel.cu k.cu; echo "// mine" >>k.cu
 	make try DEVICE=sim SPEC=vector_add KERNEL=k.cu PLAN=specs/vector_add/baseline/plan.json'
 ok "its claim says where it came from" jq -e '.origin.kind == "try"' trials/0006/trial.json
-ok "redo makes a new trial of an old one" has '0007' make redo DEVICE=sim TRIAL=0002
+ok "the same files again: the summary says why not" \
+	has 'because   a0/guard: trial 0006 was this candidate' \
+	make try DEVICE=sim SPEC=vector_add KERNEL=k.cu PLAN=specs/vector_add/baseline/plan.json
+ok "and what to do" has 'make redo runs it again' "$bin/status"
+ok "redo makes a new trial of an old one" has '0008' make redo DEVICE=sim TRIAL=0002
 finish

@@ -85,5 +85,10 @@ ok "no step ran" same "$before" "$(wc -l <"$FAKE_CALLS")"
 restore
 rm trials/runs/r0001/done.json
 ok "other settings than the unfinished run's are refused" code 2 iterate --N=5
+for mode in try redo adopt; do
+	ok "$mode inside an unfinished run is refused" code 2 iterate --$mode
+	ok "$mode is told what to do" has "finish it first with \`make resume\`, or give it up by adding NEW=1 to \`make $mode\`" \
+		iterate --$mode
+done
 ok "NEW=1 gives it up" has 'run r0002 is done' iterate --N=1 --NEW=1
 finish

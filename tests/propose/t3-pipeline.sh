@@ -85,6 +85,7 @@ jq '.tunables={"TX":{"values":[8,16,32],"value":16},"TY":{"values":[16],"value":
 	"$ROOT/specs/matmul/baseline/plan.json" >specs/matmul/baseline/plan.json
 make iterate DEVICE=sim SPEC=matmul PROPOSER=sweep N=9 >"$T/out" 2>&1; CODE=$?
 check "a sweep ends with its space" grep -q propose.space_done "$T/out"
+check "the summary says so" grep -q 'space     done after [2-3] of 9 trials: all [0-9]* legal configurations have been tried' "$T/out"
 same "two configurations were tried" 2 "$(jq -r .candidate_sha256 trials/*/a0/proposal.json | sort -u | wc -l | tr -d ' ')"
 echo "# exit $CODE, $(ls -d trials/0* | wc -l) trials"
 cd "$ROOT" || exit 1
