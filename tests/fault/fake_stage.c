@@ -6,7 +6,7 @@
  * By trial number: every third passes, every fourth is rejected by guard, the rest by bench.
  *
  * $FAKE_DO is "STEP:WHAT" for one step of trial $FAKE_TRIAL: "sleep" for half a minute, "fail" (exit 70), "child" (a confined
- * process died), "again" (exit 75), "mute" (no verdict, exit 0), "crash".
+ * process died), "again" (exit 75), "mute" (no verdict, exit 0), "crash", "killed" (SIGKILL).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,6 +41,8 @@ static int misbehave(struct stage *s, struct err *e)
 	}
 	if (strcmp(what, "crash") == 0)
 		raise(SIGSEGV);
+	if (strcmp(what, "killed") == 0)
+		raise(SIGKILL);
 	if (strcmp(what, "mute") == 0)
 		_exit(0);
 	return 0;

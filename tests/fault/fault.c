@@ -3,7 +3,7 @@
  *
  * TS_FAULT=CALL:ERRNO:PART makes CALL fail with ERRNO (a number) on files whose path contains
  * PART. TS_FAULT_AT=CALL:PART kills the process (SIGKILL) just before such a call, which shows what a
- * crash at that instant leaves.
+ * crash at that instant leaves; the call "renamed" is the instant after a rename.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -71,5 +71,10 @@ int close(int fd)
 
 int rename(const char *from, const char *to)
 {
-	return strike("rename", to) ? -1 : REAL(rename)(from, to);
+	if (strike("rename", to))
+		return -1;
+	int rc = REAL(rename)(from, to);
+	if (rc == 0)
+		strike("renamed", to); /* the name is there, the folder is not synced yet */
+	return rc;
 }

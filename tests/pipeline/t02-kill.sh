@@ -15,8 +15,8 @@ ok "the undisturbed run keeps one" grep -q keep trials/index.tsv
 
 # The four instants: before the first byte, after it and before it is durable, before the rename,
 # after the rename.
-for step in a0/propose a0/guard judge confirm promote; do
-	for at in write:$step.json.tmp fsync:$step.json.tmp rename:$step.json; do
+for step in a0/propose a0/guard a0/unittest tune judge bench confirm promote; do
+	for at in write:$step.json.tmp fsync:$step.json.tmp rename:$step.json renamed:$step.json; do
 		reset
 		TS_PRELOAD=$build/test/fault.so TS_FAULT_AT=$at iterate --N=4 >/dev/null 2>&1
 		ok "killed at $at: the run goes on" iterate --N=4

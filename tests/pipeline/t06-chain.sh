@@ -20,8 +20,17 @@ flip() { # flip FILE: change its middle byte
 }
 promote() {
 	rm -f trials/$id/promote.json
-	"$bin/run" trials/$id/promote.json >/dev/null 2>&1
-	jq -r '[.verdict, .reason.code, .reason.message] | join(" ")' trials/$id/promote.json
+	"$bin/run" trials/$id/promote.json >"$work/promote.out" 2>&1
+	if [ -e trials/$id/promote.json ]; then
+		jq -r '[.verdict, .reason.code, .reason.message] | join(" ")' trials/$id/promote.json
+	else # no JSON any more, or not of the right kind: not even a verdict
+		sed 's/^/unreadable: /' "$work/promote.out"
+	fi
+}
+refused() { # refused FILE: promote says that FILE is not what was recorded
+	promote >"$work/said"
+	grep -q -e '^invalid promote\.chain ' -e '^invalid promote\.mac ' -e '^unreadable: ' "$work/said" &&
+		grep -q -F "$1" "$work/said" || { cat "$work/said"; return 1; }
 }
 
 ok "untouched: kept again" has 'pass promote' promote
@@ -38,10 +47,9 @@ for file in $files; do
 	cp -a "$work/before/$id/$file" "trials/$id/$file"
 done
 for step in a0/propose a0/guard a0/unittest a1/propose a1/guard a1/unittest a2/propose a2/guard \
-	a2/unittest tune judge bench; do
+	a2/unittest tune judge bench confirm; do
 	flip "trials/$id/$step.json"
-	ok "flipped $step.json" has "invalid promote.chain" promote
-	ok "flipped $step.json is named" has "$step.json" promote
+	ok "flipped $step.json is refused and named" refused "$step.json"
 	cp -a "$work/before/$id/$step.json" "trials/$id/$step.json"
 done
 for file in $(cd trials/runs/r0001/spec && find . -type f | sed 's,^\./,,'); do
@@ -50,5 +58,8 @@ for file in $(cd trials/runs/r0001/spec && find . -type f | sed 's,^\./,,'); do
 	ok "flipped spec $file is named" has "$file" promote
 	cp -a "$work/before/runs/r0001/spec/$file" "trials/runs/r0001/spec/$file"
 done
+flip trials/$id/trial.json
+ok "flipped trial.json is refused and named" refused "trial.json"
+cp -a "$work/before/$id/trial.json" trials/$id/trial.json
 ok "put back: kept again" has 'pass promote' promote
 finish

@@ -27,6 +27,12 @@ ok "a child that dies: reject" same 'reject run.child_died run' "$(verdict_of ju
 ok "a child that dies: charged" jq -e '.data.charged' trials/0001/promote.json
 ok "a stage that crashes" try judge:crash
 ok "a stage that crashes: invalid" same 'invalid run.harness run' "$(verdict_of judge)"
+for step in a0/propose judge; do
+	ok "$step killed from outside: the run stops each time" not try $step:killed
+	ok "$step killed from outside: the trial stays open" not test -e trials/0001/$step.json
+	ok "$step killed from outside: it goes on afterwards" iterate --N=2
+	ok "$step killed from outside: no harm done" jq -e '.verdict != "invalid"' trials/0001/promote.json
+done
 ok "a stage that writes nothing" try guard:mute
 rm -rf trials; ok "a stage that writes nothing at a0" try a0/guard:mute
 ok "a stage that writes nothing: invalid" same 'invalid run.harness run' "$(verdict_of a0/guard)"
