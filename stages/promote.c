@@ -41,7 +41,7 @@ static const char HELP[] =
 /* Everything known of the trial when it closes. */
 struct closing {
 	const struct verdict_in *by;     /* the verdict that decided; confirm's when it passed */
-	const struct verdict_in *propose; /* of the final attempt */
+	const struct verdict_in *propose; /* of the final attempt; NULL when it cannot be read */
 	char champion[TRIAL_ID];
 	char champion_sha[HASH_HEX];
 	char candidate[HASH_HEX];        /* "" when there never was one */
@@ -251,9 +251,10 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 		jw_str(w, "candidate_dir", c->dir);
 		verdict_input(&s->v, "candidate", c->candidate);
 	}
-	copy(w, c->propose->data, "item");
-	copy(w, c->propose->data, "hypothesis");
-	const char *parent = json_get_str(c->propose->data, "parent", c->champion);
+	const cJSON *proposed = c->propose ? c->propose->data : NULL;
+	copy(w, proposed, "item");
+	copy(w, proposed, "hypothesis");
+	const char *parent = json_get_str(proposed, "parent", c->champion);
 	jw_str(w, "parent", *parent ? parent : NULL);
 	jw_str(w, "champion_before", *c->champion ? c->champion : NULL);
 	static const char *const figures[] = {"ratio", "ratio_lo95", "ratio_hi95", "ratio_baseline",
@@ -273,9 +274,9 @@ static int promote_work(struct stage *s, struct err *e)
 	if (stage_after(s, &after, e) || stage_champion(s, c.champion, c.champion_sha, e))
 		return -1;
 	c.by = decided_by(s, e);
-	c.propose = c.by ? stage_verdict(s, (enum step)(3 * s->attempt), e) : NULL;
-	if (!c.propose)
+	if (!c.by)
 		return -1;
+	c.propose = stage_verdict(s, (enum step)(3 * s->attempt), NULL);
 	find_candidate(s, &c);
 	if (decide(s, &c, e))
 		return -1;
