@@ -330,7 +330,7 @@ static void resume(const struct run *r, const char *bin, int moved)
 	if (moved)
 		printf("  repaired  %d damaged file%s moved to bad/\n", moved, moved > 1 ? "s" : "");
 	if (marked)
-		printf("  charged   %d call%s interrupted before the reply was stored\n", marked,
+		printf("  charged   %d interrupted call%s, in full unless the reply is still stored\n", marked,
 		       marked > 1 ? "s" : "");
 	if (fresh)
 		puts("  programs  rebuilt since the run began; the new ones are pinned as well");

@@ -3,7 +3,7 @@
  *
  * A line: {"t","id","kind","trial","what","calls","tokens_in","tokens_out","usd","gpu_s",
  * "total":{...}}. kind is reserve (amounts are the upper bound), settle (the true figures) or
- * interrupted (the reservation stays charged, amounts 0).
+ * interrupted (the reservation stays charged until it is settled after all, amounts 0).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -212,12 +212,20 @@ static int closed_after(const cJSON *j, const char *id)
 	return 0;
 }
 
-int ledger_closed(const struct run *r, const char *id, struct err *e)
+int ledger_reserved(const struct run *r, const char *id, struct ledger_amount *most, struct err *e)
 {
 	cJSON *list = read_all(r, e);
+	int found = 0;
 	if (!list)
 		return -1;
-	int found = closed_after(list->child, id);
+	for (const cJSON *j = list->child; j; j = j->next) {
+		const char *kind = json_get_str(j, "kind", "");
+		if (strcmp(json_get_str(j, "id", ""), id) != 0)
+			continue;
+		if (strcmp(kind, "reserve") == 0)
+			take_amount(j, most);
+		found = strcmp(kind, "reserve") == 0 || (found && strcmp(kind, "settle") != 0);
+	}
 	cJSON_Delete(list);
 	return found;
 }

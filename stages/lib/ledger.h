@@ -2,7 +2,8 @@
  * ledger.h - what a run spends, in trials/runs/R/ledger.jsonl, append-only.
  *
  * Reserve an upper bound before anything is dispatched; settle with the true figures after. A
- * reservation nobody settled stays charged; iterate marks it `interrupted` at the next start.
+ * reservation nobody settled stays charged; iterate marks it `interrupted` at the next start, and it
+ * is settled nevertheless when its reply turns up.
  * Every line carries the running total, so a check reads one line, never the whole file.
  *
  * Budgets are the run's settings max_tokens, max_usd, max_gpu_s, max_calls (0 or absent = no limit).
@@ -39,9 +40,12 @@ int ledger_settle(const struct run *r, const char *trial, const char *what, cons
 		  struct err *e);
 /* Running totals (settled figures plus open reservations), from the last line. */
 int ledger_total(const struct run *r, struct ledger_amount *total, struct err *e);
-/* Is `id` settled or marked interrupted? Reads the file; for resume only. 1, 0, -1. */
-int ledger_closed(const struct run *r, const char *id, struct err *e);
-/* Mark every open reservation interrupted. They stay charged. Count in *marked. */
+/* Is `id` reserved and not settled? Then *most is what it was reserved with. One that was marked
+ * interrupted can still be settled: a client that its make left behind may have stored the
+ * reply. Reads the whole file. 1, 0, -1. */
+int ledger_reserved(const struct run *r, const char *id, struct ledger_amount *most, struct err *e);
+/* Mark every open reservation interrupted. They stay charged in full until they are settled. Count
+ * in *marked. */
 int ledger_interrupt(const struct run *r, int *marked, struct err *e);
 
 #endif

@@ -108,15 +108,16 @@ static void find_ticket(struct asking *a)
 
 static int settle(struct asking *a, const struct ledger_amount *spent, struct err *e)
 {
-	int closed;
+	struct ledger_amount most; /* as reserved: the prompt of a later make may be another */
+	int open;
 
 	find_ticket(a);
 	if (!a->ticket[0])
 		return 0;
-	closed = ledger_closed(&a->s->run, a->ticket, e);
-	if (closed)
-		return closed < 0 ? -1 : 0;
-	return ledger_settle(&a->s->run, a->s->id, "model_call", a->ticket, &a->most, spent, e);
+	open = ledger_reserved(&a->s->run, a->ticket, &most, e);
+	if (open <= 0)
+		return open;
+	return ledger_settle(&a->s->run, a->s->id, "model_call", a->ticket, &most, spent, e);
 }
 
 /* Unknown usage is charged as reserved. */

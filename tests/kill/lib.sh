@@ -133,12 +133,18 @@ check_record() {
 check_money() {
 	ledger=trials/runs/r0001/ledger.jsonl
 	calls=$(wc -l <"$work/killed.calls")
-	interrupted=$(grep -c '"kind":"interrupted"' $ledger)
 	reserved=$(grep -c '"kind":"reserve"' $ledger)
-	echo "# $reserved calls reserved, $interrupted of them interrupted"
-	ok "no call beyond trials + interrupted ones" test "$calls" -le $((trials + interrupted))
+	jq -r 'select(.kind == "settle") | .id' $ledger | sort >"$work/settled"
+	jq -r 'select(.kind == "interrupted") | .id' $ledger | sort >"$work/interrupted"
+	lost=$(comm -13 "$work/settled" "$work/interrupted" | wc -l)
+	echo "# $reserved calls reserved, $(wc -l <"$work/interrupted") of them interrupted, $lost of these without a reply"
+	ok "one call a trial was settled" same "$trials" "$(wc -l <"$work/settled")"
+	ok "no call beyond those and the interrupted ones without a reply" test "$calls" -le $((trials + lost))
 	ok "no reply that was stored was asked for again" repeats_explained
-	ok "every reservation was closed once" same "$reserved" \
-		"$(jq -r 'select(.kind != "reserve") | .id' $ledger | sort -u | wc -l)"
-	ok "and no more than once" same '' "$(jq -r 'select(.kind != "reserve") | .id' $ledger | sort | uniq -d)"
+	ok "every reservation is settled or marked" same "$reserved" "$((trials + lost))"
+	ok "none twice" same '' "$(uniq -d "$work/settled"; uniq -d "$work/interrupted")"
+	ok "the total is what was settled and lost" jq -e -s '
+		(map(select(.kind == "settle") | .id)) as $settled |
+		map(select(.kind == "settle" or (.kind == "reserve" and (.id | IN($settled[]) | not)))) |
+		map(.tokens_in + .tokens_out) | add == '"$(jq -s 'last.total | .tokens_in + .tokens_out' $ledger)" $ledger
 }
