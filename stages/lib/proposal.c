@@ -8,8 +8,8 @@
 #include "file.h"
 #include "json.h"
 #include "jsonw.h"
-#include "patch.h"
 #include "plan.h"
+#include "spawn.h"
 #include "sweep.h"
 #include "utf8.h"
 
@@ -222,22 +222,61 @@ static int canonical(const struct buf *text, struct buf *out)
 	return 1;
 }
 
-/* What changed, as people read it. Plans are compared in canonical form; one that cannot be read
- * leaves both as they are. */
-static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
+/* The two files of one side as DIR/NAME/. */
+static int write_side(const char *dir, const char *name, const struct buf *kernel, const struct buf *plan,
+		      struct err *e)
+{
+	char *at = xasprintf("%s/%s", dir, name), *k = xasprintf("%s/kernel.cu", at),
+	     *p = xasprintf("%s/plan.json", at);
+	int rc = dir_make(at, e) || file_write(k, buf_str(kernel), kernel->len, 0644, e) ||
+		 file_write(p, buf_str(plan), plan->len, 0644, e);
+
+	free(at);
+	free(k);
+	free(p);
+	return rc ? -1 : 0;
+}
+
+/* Both sides in a folder of their own: git compares two folders, and the plans in it are canonical.
+ * A plan that cannot be read leaves both as they are. */
+static int write_sides(const struct proposal *p, const char *dir, struct err *e)
 {
 	const struct buf *old = &p->parent.plan, *new = &p->reply.file[REPLY_PLAN];
-	struct buf a = BUF_INIT, b = BUF_INIT, out = BUF_INIT;
+	struct buf a = BUF_INIT, b = BUF_INIT;
 	int both = canonical(old, &a) && canonical(new, &b);
-
-	patch_add(&out, "parent/kernel.cu", "candidate/kernel.cu", &p->parent.kernel,
-		  &p->reply.file[REPLY_KERNEL]);
-	patch_add(&out, "parent/plan.json", "candidate/plan.json", both ? &a : old, both ? &b : new);
-	int rc = side(s, "candidate.patch", buf_str(&out), out.len, e);
+	int rc = write_side(dir, "parent", &p->parent.kernel, both ? &a : old, e) ||
+		 write_side(dir, "candidate", &p->reply.file[REPLY_KERNEL], both ? &b : new, e);
 
 	buf_free(&a);
 	buf_free(&b);
-	buf_free(&out);
+	return rc ? -1 : 0;
+}
+
+/* What changed, as people read it. */
+static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
+{
+	char dir[TRIAL_PATH + 16];
+	const char *argv[] = {"git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-color",
+			      "--no-ext-diff", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
+			      "parent", "candidate", NULL};
+	const char *env[] = {"PATH=" SPAWN_PATH, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
+			     "GIT_CEILING_DIRECTORIES=/", NULL};
+	struct spawn_result r = {0};
+
+	snprintf(dir, sizeof dir, "%s/compare", s->dir);
+	struct spawn_request q = {.argv = argv, .env = env, .cwd = dir, .out = SPAWN_CAPTURE,
+				  .err = SPAWN_NULL, .out_cap = 4 << 20, .wall_s = 60};
+	int rc = write_sides(p, dir, e) || spawn_run(&q, &r, e) ? -1 : 0;
+	/* 0 same, 1 different; anything else is git's trouble and no reason to lose a proposal. */
+	if (!rc && r.code != 0 && r.code != 1) {
+		buf_clear(&r.out);
+		buf_addf(&r.out, "git diff failed: exit %d\n", r.code);
+	}
+	if (!rc)
+		rc = side(s, "candidate.patch", buf_str(&r.out), r.out.len, e);
+	spawn_result_free(&r);
+	if (dir_remove(dir, rc ? NULL : e) && !rc)
+		rc = -1;
 	return rc;
 }
 
