@@ -6,28 +6,12 @@
 #include "json.h"
 
 #include "file.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <string.h>
 
 const struct json_limits JSON_OURS = {.bytes = (size_t)8 << 20, .depth = 24};
-
-/* Length of a well-formed UTF-8 sequence at s (RFC 3629), 0 if it is none. */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-	if (s[0] < 0x80)
-		return 1;
-	size_t want = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || n < want)
-		return 0;
-	for (size_t i = 1; i < want; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return want;
-}
 
 /* What cJSON would let through although readers differ on it: depth, \u0000, raw controls in
  * strings, bad UTF-8. One pass over the bytes, before any parsing. */
@@ -36,7 +20,7 @@ static int prescan(const char *text, size_t len, int depth_max, const char *what
 	int depth = 0, in_string = 0;
 	for (size_t i = 0; i < len;) {
 		unsigned char c = (unsigned char)text[i];
-		size_t n = utf8_len((const unsigned char *)text + i, len - i);
+		size_t n = utf8_seq(text + i, len - i);
 		if (!n)
 			return err_set(e, EX_BADINPUT, "%s: byte %zu is not UTF-8", what, i);
 		if (c == 0 || (in_string && c < 0x20))

@@ -5,6 +5,8 @@
  */
 #include "jsonw.h"
 
+#include "utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,29 +23,12 @@ static void newline(struct jsonw *w)
 }
 
 /* Well-formed UTF-8 passes; anything else becomes U+FFFD so that the text stays JSON. */
-static size_t sequence(const unsigned char *s, size_t n)
-{
-	static const unsigned char low[5] = {0, 0, 0xc2, 0xe0, 0xf0};
-	size_t want = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (want == 1)
-		return 1;
-	if (s[0] < low[want] || s[0] > 0xf4 || n < want)
-		return 0;
-	for (size_t i = 1; i < want; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return want;
-}
-
 static void quoted(struct buf *b, const char *s, size_t n)
 {
 	buf_addc(b, '"');
 	for (size_t i = 0; i < n;) {
 		unsigned char c = (unsigned char)s[i];
-		size_t len = sequence((const unsigned char *)s + i, n - i);
+		size_t len = utf8_seq(s + i, n - i);
 		if (!len) {
 			buf_adds(b, "\xef\xbf\xbd");
 			i++;
