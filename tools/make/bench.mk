@@ -19,6 +19,10 @@ bench-loop: all $(B)/bench/loop ## what a trial costs at trial 1, 1000 and 5000
 bench-lane: all ## how busy the timing lane is kept by slow proposals
 	$(Q)BUILD=$(B) tests/bench/lane.sh
 
+.PHONY: bench-results
+bench-results: ## the table of the README: ten trials on every shipped problem, emulated
+	$(Q)tests/bench/results.sh $(RESULTS)
+
 .PHONY: test-kill
 test-kill: all $(FAULT) ## the kill-anywhere proof: KILLS=200 processes of a run of N=30 trials
 	$(Q)BUILD=$(B) TEST_KILL=1 tests/kill/run
