@@ -72,17 +72,20 @@ struct proof_budget {
 	int reps;       /* per public workload */
 	int held_reps;  /* per held-out workload */
 	int held_out;   /* held-out workloads, -1: as many as the spec says */
+	int probes;     /* more held-out shapes, near edges, one run each under a fence */
+	double probe_s; /* no further probe after this long, once half of them were made */
 	double wall_s;  /* stop adding reps beyond the least one of each kind after this long */
 };
 extern const struct proof_budget PROOF_JUDGE_EMU, PROOF_TUNE_EMU;
 
-enum { PROOF_ROWS = 80 };
+enum { PROOF_ROWS = 160 };
 
 struct proof_row {
 	char name[SPEC_NAME + 16];
 	enum checker_mode mode;
 	int reps, runs, fence;
 	double worst, rel_l2, row_l2, ratio; /* worst figures over its reps */
+	int probe;                           /* one run at a shape near an edge */
 	int regimes[REGIME_COUNT];
 	int exact_done;
 };

@@ -186,7 +186,7 @@ static int held_out(struct rig *r, struct rig_workload *w, struct err *e)
 	uint64_t state = (uint64_t)r->s->run.seed * 1000 + w->index;
 	if (r->emu)
 		return checker_draw(r->checker, CHECKER_HELD_OUT, w->index, 1, &w->axes, e);
-	return spec_draw(r->spec, 0, sim_word, &state, &w->axes, e);
+	return spec_draw(r->spec, 0, 0, sim_word, &state, &w->axes, e);
 }
 
 int rig_workloads(struct rig *r, int with_held_out, struct err *e)

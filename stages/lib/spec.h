@@ -177,10 +177,12 @@ struct spec_axes_env {
 };
 int spec_axes_name(void *ctx, const char *name, int64_t *out);
 
-/* Held-out workload i of held_out_count. `next` yields uniform 64-bit words. Deterministic in them;
- * -1 EX_BADINPUT when no draw in 10000 satisfies the constraints. */
-int spec_draw(const struct spec *s, int emu, uint64_t (*next)(void *ctx), void *ctx, struct axes *out,
-	      struct err *e);
+/* A held-out shape. `next` yields uniform 64-bit words. Deterministic in them; -1 EX_BADINPUT when no
+ * draw in 10000 satisfies the constraints. `probe` 0: uniform, for the held_out_count workloads that
+ * are judged at length and timed; 1: mostly at and beside powers of two, multiples of tiles and the
+ * ends of a range, for single judged reps (checker.c: every index from held_out_count on). */
+int spec_draw(const struct spec *s, int emu, int probe, uint64_t (*next)(void *ctx), void *ctx,
+	      struct axes *out, struct err *e);
 
 /* The edges of what spec_draw may give, no draw among them: all axes at their least, all at their
  * greatest, and each axis alone at the other end; a few steps inwards where a constraint wants it.

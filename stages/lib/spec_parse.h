@@ -14,6 +14,8 @@ int spec_parse_fill(struct jwalk *w, const cJSON *item, struct spec_tensor *t);
 /* The comparator of an output; `item` may be NULL. Names are resolved against s. */
 int spec_parse_compare(struct jwalk *w, const cJSON *item, const struct spec *s, struct spec_tensor *t);
 int spec_parse_workloads(struct jwalk *w, const cJSON *item, struct spec *s);
+/* Const axes at their values, the others 0. */
+void spec_consts(const struct spec *s, struct axes *a);
 /* Every name in x is an axis; no occupancy(). NULL is fine. */
 int spec_check_names(struct jwalk *w, const struct spec *s, const struct expr *x);
 

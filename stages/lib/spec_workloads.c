@@ -1,5 +1,5 @@
 /*
- * spec_workloads.c - workloads of spec.json, and the draw of held-out ones.
+ * spec_workloads.c - workloads of spec.json. Held-out ones are drawn in spec_draw.c.
  *
  *   public   [{"name": "w0", "axes": {"N": 4096}, "weight": 1, "emu": {"N": 64}}, ...]
  *   tiny     [{"N": 7}, ...]
@@ -17,13 +17,6 @@
 #include <string.h>
 
 #define AXIS_MAX ((int64_t)1 << 40)
-#define DRAWS 10000
-
-static void consts(const struct spec *s, struct axes *a)
-{
-	for (int i = 0; i < s->naxes; i++)
-		a->v[i] = s->axis[i].is_const ? s->axis[i].value : 0;
-}
 
 static int var_axis(struct jwalk *w, const struct spec *s, const char *name, int *index)
 {
@@ -65,7 +58,7 @@ static int parse_public_one(struct jwalk *w, const cJSON *m, struct spec *s)
 	static const char *const keys[] = {"name", "axes", "weight", "emu", NULL};
 	struct spec_workload *k = &s->public[s->npublic];
 	k->weight = 1;
-	consts(s, &k->gpu);
+	spec_consts(s, &k->gpu);
 	snprintf(k->name, sizeof k->name, "w%d", s->npublic);
 	const cJSON *axes, *emu = jwalk_find(m, "emu"), *name = jwalk_find(m, "name");
 	if (jwalk_object(w, m, keys) || !(axes = jwalk_need(w, m, "axes")) ||
@@ -121,7 +114,7 @@ static int parse_tiny(struct jwalk *w, const cJSON *item, struct spec *s)
 	for (const cJSON *m = item->child; m; m = m->next) {
 		struct spec_workload *k = &s->tiny[s->ntiny];
 		size_t at = jwalk_enter_at(w, s->ntiny);
-		consts(s, &k->gpu);
+		spec_consts(s, &k->gpu);
 		snprintf(k->name, sizeof k->name, "tiny%d", s->ntiny);
 		k->weight = 1;
 		if (parse_values(w, m, s, &k->gpu) || check(w, s, &k->gpu))
@@ -240,7 +233,7 @@ static int parse_held_out(struct jwalk *w, const cJSON *item, struct spec *s)
 		struct axes a;
 		uint64_t state = 1;
 		struct err inner;
-		if (spec_draw(s, k, trial_word, &state, &a, &inner))
+		if (spec_draw(s, k, 0, trial_word, &state, &a, &inner))
 			return jwalk_fail(w, "no draw%s satisfies the constraints", k ? " for emu" : "");
 	}
 	return 0;
@@ -262,94 +255,6 @@ int spec_parse_workloads(struct jwalk *w, const cJSON *item, struct spec *s)
 		if (m && parse[i](w, m, s))
 			return -1;
 		jwalk_leave(w, at);
-	}
-	return 0;
-}
-
-/* Uniform in [0, n), n > 0, unbiased. */
-static uint64_t below(uint64_t (*next)(void *), void *ctx, uint64_t n)
-{
-	uint64_t limit = UINT64_MAX - UINT64_MAX % n, v;
-	do
-		v = next(ctx);
-	while (v >= limit);
-	return v % n;
-}
-
-static int64_t draw_axis(const struct spec_range *r, uint64_t (*next)(void *), void *ctx)
-{
-	if (r->nvalues)
-		return r->value[below(next, ctx, (uint64_t)r->nvalues)];
-	int64_t lo = (r->min - 1) / r->multiple_of + 1, hi = r->max / r->multiple_of;
-	return (lo + (int64_t)below(next, ctx, (uint64_t)(hi - lo) + 1)) * r->multiple_of;
-}
-
-static int derive_axes(const struct spec *s, const struct spec_range *r, struct axes *a)
-{
-	struct spec_axes_env ctx = {s, a};
-	struct expr_env env = {spec_axes_name, NULL, &ctx};
-	for (int i = 0; i < s->naxes; i++) {
-		if (s->axis[i].is_const || !r[i].equals)
-			continue;
-		if (expr_eval(r[i].equals, &env, &a->v[i], NULL))
-			return -1;
-	}
-	return 0;
-}
-
-int spec_draw(const struct spec *s, int emu, uint64_t (*next)(void *ctx), void *ctx, struct axes *out,
-	      struct err *e)
-{
-	const struct spec_range *r = emu ? s->held_out_emu : s->held_out;
-	for (int i = 0; i < s->naxes; i++)
-		if (!s->axis[i].is_const && !r[i].set)
-			return err_set(e, EX_BADINPUT, "%s: workloads.held_out: there is none", s->file);
-	for (int k = 0; k < DRAWS; k++) {
-		consts(s, out);
-		for (int i = 0; i < s->naxes; i++)
-			if (!s->axis[i].is_const && !r[i].equals)
-				out->v[i] = draw_axis(&r[i], next, ctx);
-		if (!derive_axes(s, r, out) && !spec_axes_check(s, out, NULL))
-			return 0;
-	}
-	return err_set(e, EX_BADINPUT, "%s: workloads.held_out: no draw of %d satisfies the constraints", s->file,
-		       DRAWS);
-}
-
-/* The value of a range `step` allowed values away from one of its ends. */
-static int64_t end_of(const struct spec_range *r, int high, int64_t step)
-{
-	int64_t lo = (r->min - 1) / r->multiple_of + 1, hi = r->max / r->multiple_of, v = high ? hi - step : lo + step;
-	if (!r->nvalues)
-		return (v < lo ? lo : v > hi ? hi : v) * r->multiple_of;
-	v = r->value[0];
-	for (int i = 1; i < r->nvalues; i++)
-		if (high ? r->value[i] > v : r->value[i] < v)
-			v = r->value[i];
-	return v;
-}
-
-int spec_edge(const struct spec *s, int emu, int k, struct axes *out)
-{
-	enum { STEPS = 64 };
-	const struct spec_range *r = emu ? s->held_out_emu : s->held_out;
-	int odd = k / 2 - 1, high = k % 2, vars = 0; /* edges 0 and 1: no odd one out */
-	for (int i = 0; i < s->naxes; i++) {
-		if (s->axis[i].is_const)
-			continue;
-		if (!r[i].set)
-			return -1;
-		vars += !r[i].equals;
-	}
-	if (odd >= vars || !vars || (k > 1 && vars == 1))
-		return -1;
-	for (int64_t step = 0; step < STEPS; step++) {
-		consts(s, out);
-		for (int i = 0, n = 0; i < s->naxes; i++)
-			if (!s->axis[i].is_const && !r[i].equals)
-				out->v[i] = end_of(&r[i], high ^ (n++ == odd), step);
-		if (!derive_axes(s, r, out) && !spec_axes_check(s, out, NULL))
-			return 1;
 	}
 	return 0;
 }

@@ -138,7 +138,8 @@ static int draw(const struct checker_open *q, struct axes *out, struct err *e)
 	if (q->mode == CHECKER_HELD_OUT) {
 		work_key(q, key);
 		rng_open(&r, key, "axes");
-		int rc = spec_draw(spec, q->emu, next_word, &r, out, e);
+		int probe = q->index >= (uint32_t)spec->held_out_count;
+		int rc = spec_draw(spec, q->emu, probe, next_word, &r, out, e);
 		rng_close(&r);
 		rng_wipe(key, sizeof key);
 		return rc;

@@ -51,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (int i = 0; i < s->ntiny; i++)
 		look(s, &s->tiny[i].gpu);
-	if (s->held_out_count && !spec_draw(s, 0, next, &seed, &a, &e))
-		look(s, &a);
+	for (int probe = 0; probe < 2; probe++)
+		if (s->held_out_count && !spec_draw(s, 0, probe, next, &seed, &a, &e))
+			look(s, &a);
 	spec_free(s);
 	return 0;
 }

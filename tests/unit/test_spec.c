@@ -296,8 +296,8 @@ static void test_draw(void **state)
 			      "'emu':{'N':{'values':[4,5,8]}}}}");
 	assert_int_equal(s->held_out_count, 3);
 	for (int i = 0; i < 2000; i++) {
-		assert_int_equal(spec_draw(s, 0, next_word, &seed, &a, &e), 0);
-		assert_int_equal(spec_draw(s, 0, next_word, &again, &b, &e), 0);
+		assert_int_equal(spec_draw(s, 0, 0, next_word, &seed, &a, &e), 0);
+		assert_int_equal(spec_draw(s, 0, 0, next_word, &again, &b, &e), 0);
 		assert_memory_equal(&a.v, &b.v, 3 * sizeof a.v[0]);
 		assert_int_equal(a.v[0] % 4, 0);
 		assert_in_range(a.v[0], 4, 40);
@@ -305,8 +305,11 @@ static void test_draw(void **state)
 		assert_int_equal(a.v[2], 64);
 		seen_low |= a.v[0] == 4;
 		seen_high |= a.v[0] == 40;
-		assert_int_equal(spec_draw(s, 1, next_word, &seed, &a, &e), 0);
+		assert_int_equal(spec_draw(s, 1, 0, next_word, &seed, &a, &e), 0);
 		assert_true(a.v[0] == 4 || a.v[0] == 8);
+		assert_int_equal(spec_draw(s, 0, 1, next_word, &seed, &a, &e), 0);
+		assert_int_equal(a.v[0] % 4, 0);
+		assert_in_range(a.v[0], 4, 40);
 		again = seed;
 	}
 	assert_true(seen_low && seen_high);
@@ -314,7 +317,7 @@ static void test_draw(void **state)
 	test_edges();
 	s = good(PARTS, "");
 	assert_int_equal(spec_edge(s, 0, 0, &a), -1);
-	assert_int_equal(spec_draw(s, 0, next_word, &seed, &a, &e), -1);
+	assert_int_equal(spec_draw(s, 0, 0, next_word, &seed, &a, &e), -1);
 	assert_string_equal(e.text, "spec.json: workloads.held_out: there is none");
 	spec_free(s);
 }
@@ -396,11 +399,49 @@ static void test_files(void **state)
 	dir_remove(dir, &e);
 }
 
+/* How often do a dozen probes of specs/matmul come upon a bug that shows only at such sizes? */
+static void test_probes(void **state)
+{
+	(void)state;
+	enum { SETS = 2000, PROBES = 12, BUGS = 6 };
+	static const char *const NAME[BUGS] = {"K % 16 == 1", "K % 32 == 31", "M % 16 == 1",
+					       "K is 2^k + 1", "K == min", "M and N above a multiple of 8"};
+	int met[BUGS] = {0};
+	uint64_t seed = 11;
+	struct spec *s;
+	struct axes a;
+	struct err e;
+	assert_int_equal(spec_load("specs/matmul", &s, &e), 0);
+	int m = spec_axis_find(s, "M"), n = spec_axis_find(s, "N"), k = spec_axis_find(s, "K");
+	for (int i = 0; i < SETS; i++) {
+		int hit[BUGS] = {0};
+		for (int j = 0; j < PROBES; j++) {
+			assert_int_equal(spec_draw(s, 1, 1, next_word, &seed, &a, &e), 0);
+			int64_t M = a.v[m], N = a.v[n], K = a.v[k];
+			assert_true(M >= 1 && M <= 72 && N >= 1 && N <= 72 && K >= 1 && K <= 96);
+			hit[0] |= K % 16 == 1;
+			hit[1] |= K % 32 == 31;
+			hit[2] |= M % 16 == 1;
+			hit[3] |= K > 2 && ((K - 1) & (K - 2)) == 0;
+			hit[4] |= K == 1;
+			hit[5] |= M % 8 == 1 && N % 8 == 1;
+		}
+		for (int b = 0; b < BUGS; b++)
+			met[b] += hit[b];
+	}
+	for (int b = 0; b < BUGS; b++)
+		print_message("    %-32s %.1f %%\n", NAME[b], 100.0 * met[b] / SETS);
+	assert_true(met[0] > SETS * 95 / 100 && met[2] > SETS * 95 / 100 && met[5] > SETS * 8 / 10);
+	assert_true(met[1] > SETS * 7 / 10 && met[3] > SETS * 8 / 10);
+	spec_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_usual), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_fills_and_compares), cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_bind), cmocka_unit_test(test_examples), cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
