@@ -242,17 +242,16 @@ static int out_write(const struct box_request *q, struct box_result *r, const st
 	return dir_make(q->out_dir, e) ? -1 : file_write(r->path, artefact->data, artefact->len, 0644, e);
 }
 
-/* From the cache, or by running the box and keeping what it made. */
-static int compile(const struct box_request *q, const struct box_kit *k, const char *box,
-		   struct box_result *r, struct buf *artefact, struct err *e)
+static int is_code(const struct box_result *r, const char *code)
 {
-	struct box_entry entry;
+	return !r->ok && strcmp(r->code, code) == 0;
+}
+
+static int box_once(const struct box_request *q, const struct box_kit *k, const char *box,
+		    struct box_result *r, struct buf *artefact, struct err *e)
+{
 	char dir[PATH_MAX] = "";
 	struct err ignored;
-	if (box_entry_key(q, k, box, &entry, e))
-		return -1;
-	if (!q->no_cache && box_entry_get(&entry, r, artefact))
-		return 0;
 	memset(r, 0, sizeof *r);
 	buf_clear(artefact);
 	int rc = folder_make(k, dir, e);
@@ -260,11 +259,35 @@ static int compile(const struct box_request *q, const struct box_kit *k, const c
 		rc = box_run(q, box, dir, r, artefact, e);
 	if (dir[0])
 		dir_remove(dir, &ignored);
-	if (rc)
+	return rc;
+}
+
+/* A compiler that somebody killed looks like one that refuses or crashes, and what it printed is no
+ * witness: only what happens twice is a verdict on the text. */
+static int box_twice(const struct box_request *q, const struct box_kit *k, const char *box,
+		     struct box_result *r, struct buf *artefact, struct err *e)
+{
+	int rc = box_once(q, k, box, r, artefact, e);
+	if (rc || (!is_code(r, "compile.error") && !is_code(r, "compile.crash")))
 		return rc;
-	/* a limit may have been the machine's mood: only verdicts on the text itself are kept */
-	if (!r->ok && (strcmp(r->code, "compile.timeout") == 0 || strcmp(r->code, "compile.limit") == 0 ||
-		       strcmp(r->code, "compile.crash") == 0))
+	box_result_free(r);
+	return box_once(q, k, box, r, artefact, e);
+}
+
+/* From the cache, or by running the box and keeping what it made. */
+static int compile(const struct box_request *q, const struct box_kit *k, const char *box,
+		   struct box_result *r, struct buf *artefact, struct err *e)
+{
+	struct box_entry entry;
+	if (box_entry_key(q, k, box, &entry, e))
+		return -1;
+	if (!q->no_cache && box_entry_get(&entry, r, artefact))
+		return 0;
+	if (box_twice(q, k, box, r, artefact, e))
+		return -1;
+	/* a limit may have been the machine's mood: only verdicts on the text itself are kept, and none
+	 * against our own run time, which would end every trial from now on */
+	if (!r->ok && (!is_code(r, "compile.error") || strncmp(q->mode, BOX_RUNTIME, sizeof BOX_RUNTIME - 1) == 0))
 		return 0;
 	if (box_entry_put(&entry, r, artefact, e))
 		return -1;
