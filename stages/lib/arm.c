@@ -60,7 +60,11 @@ int arm_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
 {
 	memset(out, 0, sizeof *out);
 	out->cpu_ns = out->late_ns = -1;
-	return a->ops->run(a, r, out, e);
+	int rc = a->ops->run(a, r, out, e);
+	/* stage.c notes it as the child's death: once is an accident, twice ends the trial */
+	if (rc == 0 && out->killed)
+		return err_set(e, EX_HARNESS, "the kernel's process was killed from outside");
+	return rc;
 }
 
 void arm_close(struct arm *a)

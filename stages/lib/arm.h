@@ -72,6 +72,7 @@ struct arm_result {
 	int64_t cpu_ns;      /* CPU the child used during the run; -1 unknown */
 	int64_t late_ns;     /* CPU the child used between the reply before this one and this
 	                      * request: work that nobody timed; 0 first time, -1 unknown */
+	int killed;          /* somebody else killed the child: arm_run fails */
 	char text[4096];     /* report for people: sanitizer lines, fault; "" when ARM_OK */
 };
 

@@ -124,6 +124,7 @@ static void bury(struct emu *m, struct arm_result *out, enum arm_status status)
 	out->status = status;
 	if (k != 0)
 		return;
+	out->killed = end.outside;
 	if (status == ARM_PROTOCOL && (end.signal || end.forbidden))
 		out->status = ARM_FAULT;
 	if (status == ARM_PROTOCOL && (end.timed_out || end.signal == SIGXCPU))

@@ -182,8 +182,12 @@ int child_start(const struct child_request *q, struct child *c, struct err *e)
 		rc = report_read(q, c, p.report[0], e);
 		if (rc) {
 			struct child_end end;
-			child_kill(c);
-			child_wait(c, -1, &end, NULL);
+			if (child_wait(c, 1, &end, NULL) == 1) {
+				child_kill(c);
+				child_wait(c, -1, &end, NULL);
+			}
+			if (!c->isolation[0] && end.outside)
+				err_set(e, EX_AGAIN, "the child was killed before it ran anything");
 			child_end_free(&end);
 		} else {
 			c->to = p.to[1];
@@ -224,6 +228,13 @@ static void end_words(const struct child *c, struct child_end *end, const struct
 		snprintf(end->words, sizeof end->words, "%s", spawn_words(r, words));
 }
 
+static int killed;
+
+int child_was_killed(void)
+{
+	return killed;
+}
+
 int child_wait(struct child *c, double timeout_s, struct child_end *end, struct err *e)
 {
 	struct spawn_result r;
@@ -241,6 +252,8 @@ int child_wait(struct child *c, double timeout_s, struct child_end *end, struct 
 	end->code = r.code;
 	end->signal = r.signal;
 	end->timed_out = r.timed_out;
+	end->outside = r.outside;
+	killed |= r.outside;
 	end->user_s = r.user_s;
 	end->sys_s = r.sys_s;
 	end->max_rss = r.max_rss;

@@ -55,6 +55,7 @@ struct child_end {
 	int code;    /* exit code, -1 when a signal ended it */
 	int signal;
 	int timed_out;
+	int outside;     /* 1: somebody else killed it (spawn.h) */
 	int forbidden;   /* 1: it made a system call that the filter kills (SIGSYS) */
 	char words[160]; /* "exit 0", "signal 11 (Segmentation fault)", "forbidden system call", ... */
 	double user_s, sys_s;
@@ -67,6 +68,8 @@ void child_kill(struct child *c);
 /* 0: ended and reaped, *end filled; 1: still running after timeout_s; -1: error. */
 int child_wait(struct child *c, double timeout_s, struct child_end *end, struct err *e);
 void child_end_free(struct child_end *end);
+/* 1 when a child of this process was killed by somebody else: what failed then says nothing yet. */
+int child_was_killed(void);
 
 /* CPU seconds the child has used so far, all threads: 0 and *out, or -1 when it is gone. Two
  * readings around an idle gap show work that goes on after the reply. */

@@ -267,6 +267,8 @@ static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
 	struct spawn_request q = {.argv = argv, .env = env, .cwd = dir, .out = SPAWN_CAPTURE,
 				  .err = SPAWN_NULL, .out_cap = 4 << 20, .wall_s = 60};
 	int rc = write_sides(p, dir, e) || spawn_run(&q, &r, e) ? -1 : 0;
+	if (!rc && r.outside)
+		rc = err_set(e, EX_AGAIN, "git diff was killed");
 	/* 0 same, 1 different; anything else is git's trouble and no reason to lose a proposal. */
 	if (!rc && r.code != 0 && r.code != 1) {
 		buf_clear(&r.out);

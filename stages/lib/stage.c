@@ -5,6 +5,7 @@
  */
 #include "stage.h"
 
+#include "child_call.h"
 #include "failure.h"
 #include "file.h"
 #include "json.h"
@@ -186,7 +187,7 @@ static int find_attempt(struct stage *s, struct err *e)
 static void note_failure(const struct stage *s, const struct err *e)
 {
 	struct failure f = {
-		.who = s->child_died ? "child"
+		.who = s->child_died || child_was_killed() ? "child"
 		     : e->code == EX_AGAIN || e->code == EX_NOENV ? "world" : "ours",
 		.upstream = s->up.json ? s->up.sha : "", .tool = s->v.tool_sha,
 		.code = e->code, .message = e->text,
