@@ -28,7 +28,8 @@
 #include <unistd.h>
 
 static const char HELP[] =
-	"usage: killer --seed N --kills K --trials T --done FILE --log FILE [--limit-s S] -- COMMAND...\n"
+	"usage: killer --seed N --kills K --trials T --done FILE --log FILE [--limit-s S]\n"
+	"              [--names A,B,...] [--every-ms N] -- COMMAND...\n"
 	"\n"
 	"exit: 0 the command ended its work in spite of it, 1 it did not\n";
 
@@ -43,10 +44,11 @@ struct process {
 
 static struct {
 	unsigned long long seed;
-	int kills, trials, limit_s;
-	const char *done, *log;
+	int kills, trials, limit_s, every_ms;
+	const char *done, *log, *names;
 	char **argv;
-} opt = {.seed = 1, .kills = 200, .trials = 30, .limit_s = 1500};
+} opt = {.seed = 1, .kills = 200, .trials = 30, .limit_s = 1500,
+	 .names = "make,iterate,run,propose,client,guard,unittest,tune,judge,bench,promote,checker,git,render"};
 
 static struct process table[MOST];
 static int count;
@@ -210,22 +212,34 @@ static int closed(void)
 	return n;
 }
 
+static uint64_t commas(const char *s)
+{
+	uint64_t n = 0;
+	for (; *s; s++)
+		n += *s == ',';
+	return n;
+}
+
 /* Kills are spread over the whole run: sooner when they lag behind its progress, and so soon at its
  * end (2) that it cannot come to it before the last one. */
 static int haste(int kills)
 {
 	int have = closed();
 	double lag = (double)have / opt.trials - (double)kills / opt.kills;
-	return have > opt.trials - 3 || lag > 0.1 ? 2 : lag > 0;
+	return have > opt.trials - 3 || lag > 0.25 ? 2 : lag > 0;
 }
 
 /* Short-lived programs are hardly ever met by chance: wait for one of them, then a little. */
 static int kill_named(int n, int session)
 {
-	static const char *const names[] = {"make", "iterate", "run", "propose", "client", "guard",
-		"unittest", "tune", "judge", "bench", "promote", "checker", "git", "render"};
-	const char *want = names[draw(sizeof names / sizeof *names)];
-	static const int patience[] = {800, 200, 20};
+	char list[400], *at;
+	uint64_t pick = draw(commas(opt.names) + 1);
+	snprintf(list, sizeof list, "%s", opt.names);
+	const char *want = strtok_r(list, ",", &at);
+	for (; pick > 0 && want; pick--)
+		want = strtok_r(NULL, ",", &at);
+	want = want ? want : "make";
+	static const int patience[] = {1500, 700, 20};
 	int64_t until = now_ms() + patience[haste(n)];
 	uint64_t after = draw(2) ? draw(4000) : 0;
 	while (now_ms() < until) {
@@ -244,7 +258,7 @@ static int kill_named(int n, int session)
 static int64_t gap(int kills)
 {
 	static const unsigned most[] = {1000, 200, 25};
-	return (int64_t)draw(most[haste(kills)]);
+	return opt.every_ms ? opt.every_ms : (int64_t)draw(most[haste(kills)]);
 }
 
 static pid_t start(int session)
@@ -340,6 +354,10 @@ int main(int argc, char **argv)
 			opt.trials = atoi(v);
 		else if (strcmp(argv[i], "--limit-s") == 0)
 			opt.limit_s = atoi(v);
+		else if (strcmp(argv[i], "--every-ms") == 0)
+			opt.every_ms = atoi(v);
+		else if (strcmp(argv[i], "--names") == 0)
+			opt.names = v;
 		else if (strcmp(argv[i], "--done") == 0)
 			opt.done = v;
 		else if (strcmp(argv[i], "--log") == 0)

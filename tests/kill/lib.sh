@@ -148,3 +148,22 @@ check_money() {
 		map(select(.kind == "settle" or (.kind == "reserve" and (.id | IN($settled[]) | not)))) |
 		map(.tokens_in + .tokens_out) | add == '"$(jq -s 'last.total | .tokens_in + .tokens_out' $ledger)" $ledger
 }
+
+# On the emulated device figures are measured, so that two runs are never equal. But nobody is to be blamed for
+# a compiler, a box or a kernel's process that was killed: not even in the cache, where a failed compile
+# stays. Kills come slowly: the same thing killed twice in the same step is held against it.
+kill_emulated() {
+	tree emulated
+	seed=${KILL_SEED:-$(od -An -tu4 -N4 /dev/urandom | tr -d ' ')}
+	ok "an emulated run comes to its end" "$build/test/killer" --seed "$seed" --kills "${EMU_KILLS:-12}" \
+		--every-ms 2500 --trials 3 --done trials/runs/r0001/done.json --log "$work/kills" \
+		--names box,g++,gcc,cc1plus,as,ld,elfscan,child,memfd:image,image,checker,guard,unittest,judge,bench \
+		-- make -j4 iterate DEVICE=emu SPEC=vector_add PROPOSER=sweep N=3 SEED="$((seed % 1000 + 1))"
+	echo "# KILL_SEED=$seed emulated; hit:$(kinds)"
+	ok "emulated: every trial is closed once" same "0001 0002 0003" "$(jq -r .trial trials/log.jsonl | xargs)"
+	ok "emulated: no candidate was blamed" same '' "$(jq -r '.reason | select(.code |
+		test("^compile|[.](fault|protocol|timeout|rival|invalid_env)$|^run.harness")) | .code + " " + .message' \
+		trials/*/promote.json)"
+	ok "emulated: every kill was made or the run was over" test "$(jq -r 'select(.kill) | .kill' "$work/kills" | wc -l)" -ge 3
+	ok "emulated: nothing temporary is left" same '' "$(find trials champion reports -name '*.tmp*')"
+}
