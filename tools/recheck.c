@@ -36,7 +36,7 @@ struct sample {
 struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
-	double trim, se_target, decisive, slack, time_s, weight[MAXW];
+	double trim, se_target, decisive, slack, time_s, hopeless, behind_s, weight[MAXW];
 	int kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
 };
 
@@ -167,6 +167,35 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 	r->anchor += p->weight[w] > 0 ? p->weight[w] * anchor : 0;
 }
 
+/* Did the session end because the candidate was hopelessly slow? Its end is its last sample. */
+static int given_up(const struct plan *p, int session, int w, double behind)
+{
+	double slowest = 0, least = HUGE_VAL;
+	int pairs = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct sample *s = &all[i];
+		if ((int)s->session != session || (int)s->workload != w || s->phase > 1)
+			continue;
+		if (s->arm == 0)
+			slowest = fmax(slowest, (double)s->ticks);
+		if (s->arm == 1 && s->phase == 0)
+			least = fmin(least, (double)s->ticks), pairs++;
+	}
+	return (p->behind_s > 0 && behind > p->behind_s * 1e9) ||
+	       (p->hopeless > 0 && pairs >= 2 && least > p->hopeless * slowest);
+}
+
+/* Time of the candidate less the champion's in the warm and measured pairs of a session. */
+static double behind_in(int session)
+{
+	double t = 0;
+	for (size_t i = 0; i < count; i++)
+		if ((int)all[i].session == session && all[i].arm < 2 &&
+		    (all[i].phase == 2 || (all[i].phase == 0 && all[i].block < 1000)))
+			t += all[i].arm == 1 ? (double)all[i].ticks : -(double)all[i].ticks;
+	return t;
+}
+
 static void one_session(const struct plan *p, int session, const cJSON *j, struct result *r)
 {
 	double weights = 0;
@@ -262,6 +291,8 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS], solo[MAXS];
 	int k = 0, n = 0, late = cJSON_IsTrue(json_get(c, "out_of_time"));
 	const char *verdict = NULL;
+	const cJSON *up = json_get(c, "given_up");
+	double behind = 0;
 	int first = (int)json_get_num(c, "first_session", 0);
 	const cJSON *list = json_get(c, "sessions"), *looks = json_get(c, "looks"), *s;
 	cJSON_ArrayForEach(s, list) {
@@ -269,7 +300,15 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 		if (n >= MAXS)
 			die(EX_BADINPUT, "too many sessions");
 		expect(!verdict, "sampling went on after the decision");
-		one_session(p, first + n++, s, &r);
+		int at = first + n++;
+		behind += behind_in(at);
+		if (up && n == cJSON_GetArraySize(list)) {
+			int ok = given_up(p, at, (int)json_get_num(up, "workload", -1), behind);
+			expect(ok, "session %d: given up, but the candidate was not that slow", at);
+			verdict = ok ? "reject" : verdict;
+			break;
+		}
+		one_session(p, at, s, &r);
 		verdict = r.broken ? "reject" : verdict;
 		if (r.broken)
 			continue;
@@ -326,6 +365,7 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
 	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
+	p->hopeless = json_get_num(c, "hopeless", 0), p->behind_s = json_get_num(c, "behind_s", 0);
 	p->bmin = (int)number(c, "blocks_min"), p->bmax = (int)number(c, "blocks_max");
 	cJSON_ArrayForEach(i, list) {
 		if (p->nw == MAXW || p->ring < 1 || p->bmax > MAXB)

@@ -48,6 +48,15 @@ static void end_failed(struct contest *t, const struct session_result *r)
 		[SHOT_LATE] = {"bench.late_work", "confirm.late_work"},
 	};
 	const char *where = t->name[r->at_workload];
+	if (r->outcome == SHOT_SLOW) {
+		int public = t->weight[r->at_workload] > 0;
+		t->slow = 1;
+		end(t, V_REJECT,
+		    !t->confirming ? "bench.slower" : public ? "confirm.workload" : "confirm.held_out",
+		    "%s%s: %.200s; given up", public ? "workload " : "", public ? where : "a held-out workload",
+		    r->text);
+		return;
+	}
 	if (r->guilty == RAW_CANDIDATE)
 		end(t, V_REJECT, code[r->outcome][t->confirming], "workload %s: %.200s", where, r->text);
 	else
@@ -84,6 +93,7 @@ static int step(struct contest *t, struct err *e)
 				  .delta = t->whole ? NAN : stats_delta(&t->rule),
 				  .solo = t->solo_too,
 				  .anchor = t->anchor,
+				  .behind = t->whole ? NULL : &t->behind,
 				  .ops = t->ops,
 				  .ctx = t->ctx,
 				  .raw = t->raw};

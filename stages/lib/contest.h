@@ -63,6 +63,8 @@ struct contest {
 	int k;
 	struct stats_look look[CONTEST_SESSIONS];
 	int looks;
+	int64_t behind;                  /* ns that the candidate is behind in all pairs so far */
+	int slow;                        /* it was given up as hopeless; the last session says where */
 	int late;                        /* the cap of time ended it */
 	enum verdict_kind kind;
 	const char *code;

@@ -119,6 +119,15 @@ void contest_write(const struct contest *t, struct jsonw *w, const char *key)
 	guards_write(t, w);
 	looks_write(t, w);
 	jw_bool(w, "out_of_time", t->late);
+	if (t->slow) {
+		const struct session_result *r = &t->session[t->n - 1];
+		jw_obj(w, "given_up");
+		jw_int(w, "session", r->index);
+		jw_int(w, "workload", r->at_workload);
+		jw_num(w, "times", r->slow_times > 0 ? r->slow_times : NAN);
+		jw_num(w, "behind_s", (double)t->behind * 1e-9);
+		jw_end(w);
+	}
 	jw_arr(w, "sessions");
 	for (int i = 0; i < t->n; i++)
 		session_write(&t->session[i], t->workloads, t->name, w);

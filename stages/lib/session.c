@@ -35,6 +35,8 @@ const struct session_class SESSION_EMU = {
 	.ring = 1 << 30,
 	.k_max = 8,
 	.time_s = 15,
+	.hopeless = 20,
+	.behind_s = 20,
 	.s0_floor = 0.002,
 };
 
@@ -51,6 +53,8 @@ const struct session_class SESSION_SIM = {
 	.anchor_quads = 2,
 	.ring = 8,
 	.k_max = 12,
+	.hopeless = 20,
+	.behind_s = 20,
 	.s0_floor = 0.002,
 };
 
@@ -98,6 +102,7 @@ struct tally {
 	uint64_t sum[RAW_ARMS], min[RAW_ARMS], count[RAW_ARMS];
 	double *solo, *company; /* champion's times */
 	int solos, companies;
+	uint64_t slowest; /* rep of the champion before the first block */
 };
 
 struct walk {
@@ -106,6 +111,11 @@ struct walk {
 	int workload;
 	struct tally t;
 };
+
+static int bad(const struct walk *k)
+{
+	return k->r->outcome != SHOT_OK;
+}
 
 /* One rep, into the raw file. Returns its ticks, or 0 when it went wrong (r->outcome says so) or
  * -1 for trouble of ours. */
@@ -138,8 +148,34 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 		snprintf(k->r->text, sizeof k->r->text, "%s", s.text);
 		return 0;
 	}
-	uint64_t ticks = s.stop > s.start ? s.stop - s.start : 1;
-	return (int64_t)ticks;
+	int64_t ticks = s.stop > s.start ? (int64_t)(s.stop - s.start) : 1;
+	if (arm == RAW_CHAMPION && phase < RAW_MEASURE && (uint64_t)ticks > k->t.slowest)
+		k->t.slowest = (uint64_t)ticks;
+	if (j->behind && arm != RAW_BASELINE && phase != RAW_SOLO && block < 1000 && phase != RAW_ANCHOR)
+		*j->behind += arm == RAW_CANDIDATE ? ticks : -ticks;
+	return ticks;
+}
+
+/* The lane is everybody's: a candidate that has lost does not hold it. */
+static void give_up(struct walk *k, double times)
+{
+	k->r->outcome = SHOT_SLOW;
+	k->r->guilty = RAW_CANDIDATE;
+	k->r->at_workload = k->workload;
+	k->r->slow_times = times;
+	if (times > 0)
+		snprintf(k->r->text, sizeof k->r->text, "two reps, %.0f times as long as the champion's slowest",
+			 times);
+	else
+		snprintf(k->r->text, sizeof k->r->text, "%.0f s behind the champion in as many reps",
+			 (double)*k->job->behind * 1e-9);
+}
+
+static void check_behind(struct walk *k)
+{
+	const struct session_job *j = k->job;
+	if (!bad(k) && j->behind && j->c->behind_s > 0 && (double)*j->behind > j->c->behind_s * 1e9)
+		give_up(k, 0);
 }
 
 static int start(struct walk *k, enum raw_arm arm, struct err *e)
@@ -155,11 +191,6 @@ static int start(struct walk *k, enum raw_arm arm, struct err *e)
 		memcpy(k->r->text, text, sizeof text);
 	}
 	return 0;
-}
-
-static int bad(const struct walk *k)
-{
-	return k->r->outcome != SHOT_OK;
 }
 
 /* The champion alone: two reps to warm up, then the counted ones. */
@@ -181,11 +212,26 @@ static int run_solo(struct walk *k, struct err *e)
 
 static int run_warm(struct walk *k, struct err *e)
 {
-	for (int i = 0; i < 2 * k->job->c->warm_pairs && !bad(k); i++) {
-		enum raw_arm arm = i % 2 ? RAW_CANDIDATE : RAW_CHAMPION;
-		if (shoot(k, arm, RAW_WARM, 0, i, e) < 0)
+	const struct session_class *c = k->job->c;
+	int n = 2 * c->warm_pairs;
+	double least = HUGE_VAL; /* of the candidate's reps */
+	for (int i = 0; i < n && !bad(k); i++) {
+		int64_t ticks = shoot(k, i % 2 ? RAW_CANDIDATE : RAW_CHAMPION, RAW_WARM, 0, i, e);
+		if (ticks < 0)
 			return -1;
+		if (i % 2 == 0 || bad(k))
+			continue;
+		least = fmin(least, (double)ticks);
+		if (i != n - 1 || !k->job->behind || !(c->hopeless > 0) ||
+		    least <= c->hopeless * (double)k->t.slowest)
+			continue;
+		/* One such rep may be the machine's doing: once more. */
+		if (n == 2 * c->warm_pairs)
+			n += 2;
+		else
+			give_up(k, least / (double)k->t.slowest);
 	}
+	check_behind(k);
 	return 0;
 }
 
@@ -248,7 +294,8 @@ static int run_measure(struct walk *k, struct err *e)
 		size_t n = (size_t)w->blocks;
 		w->theta = stats_trimmed(w->block, n, c->trim);
 		w->se = stats_trimmed_se(w->block, n, c->trim);
-		if (enough(k->job, w))
+		check_behind(k);
+		if (bad(k) || enough(k->job, w))
 			break;
 	}
 	return 0;
@@ -380,6 +427,8 @@ void session_class_write(const struct session_class *c, struct jsonw *w, const c
 	jw_int(w, "ring", c->ring);
 	jw_int(w, "k_max", c->k_max);
 	jw_num(w, "time_s", c->time_s);
+	jw_num(w, "hopeless", c->hopeless);
+	jw_num(w, "behind_s", c->behind_s);
 	jw_num(w, "s0_floor", c->s0_floor);
 	jw_end(w);
 }

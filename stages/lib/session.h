@@ -4,9 +4,12 @@
  * What it does, workload by workload in a drawn order:
  *   solo      the champion alone, before any candidate process exists
  *   start     both arms in new processes, the first by coin flip
- *   warm      pairs that are stored and not counted
+ *   warm      pairs that are stored and not counted; if the candidate took more than `hopeless` times
+ *             as long as the champion's slowest rep, one more pair; if again, the session ends: SHOT_SLOW
  *   measure   blocks of ABBA or BAAB quads, each drawn; blocks are added until the standard error
  *             of the workload's theta is small enough or the cap is reached
+ *             (SHOT_SLOW too once the candidate is `behind_s` behind the champion, all warm and
+ *             measured pairs of all sessions of the contest added up)
  *   anchor    (confirmation only) candidate against baseline, in the same way
  * Every rep goes to the raw file. How a rep is made (inputs, flush, clock, check) is the caller's:
  * session_ops. The session never reads a clock and knows no device.
@@ -47,13 +50,18 @@ struct session_class {
 	int ring;          /* sets to draw from; the arms of a pair get two different ones */
 	int k_max;         /* cap of sessions: caps are part of the pre-registration */
 	double time_s;     /* no further session after this much time; 0: no such cap */
+	double hopeless;   /* a candidate this many times slower in two warm reps has lost; 0: no such end */
+	double behind_s;   /* so has one this much time behind in all; 0: no such end */
 	double s0_floor;   /* least sd between sessions that is believed */
 };
 
 extern const struct session_class SESSION_EMU, SESSION_SIM;
 const struct session_class *session_class_of(const char *device); /* NULL: none such */
 
-enum shot_outcome { SHOT_OK = 0, SHOT_WRONG, SHOT_FAULT, SHOT_PROTOCOL, SHOT_TIMEOUT, SHOT_LATE };
+enum shot_outcome {
+	SHOT_OK = 0, SHOT_WRONG, SHOT_FAULT, SHOT_PROTOCOL, SHOT_TIMEOUT, SHOT_LATE,
+	SHOT_SLOW, /* of a session only: right, and so slow that more reps would be a waste */
+};
 
 struct shot {
 	/* asked */
@@ -89,6 +97,8 @@ struct session_job {
 	const struct session_class *c;
 	double delta;         /* log margin that `decisive` looks at; NAN: no early stop */
 	int solo, anchor;
+	int64_t *behind;      /* ticks (ns) behind so far, carried from session to session; NULL: no
+	                       * SHOT_SLOW at all (champion against itself) */
 	const struct session_ops *ops;
 	void *ctx;
 	struct raw *raw;
@@ -109,6 +119,7 @@ struct session_result {
 	enum raw_arm guilty;
 	char text[256];
 	int at_workload;
+	double slow_times;         /* SHOT_SLOW in the warm pairs: by this factor at least; else 0 */
 	struct session_workload w[SESSION_WORKLOADS];
 	double theta;              /* weighted over workloads */
 	double solo;               /* weighted over workloads; 0 when not measured */

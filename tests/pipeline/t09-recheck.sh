@@ -27,4 +27,31 @@ printf 'x' | dd of=forged/bench.raw bs=1 seek=1000 conv=notrunc 2>/dev/null
 ok "nor a tick" code 1 "$bin/recheck" forged/bench.json
 truncate -s 1000 forged/bench.raw
 ok "half a raw file is malformed" code 3 "$bin/recheck" forged/bench.json
+
+# Every thread prints: right, and hundreds of times slower. It must not hold the lane.
+cat >flood.cu <<'EOT'
+#include <stdio.h>
+extern "C" __global__ void k(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n) {
+		out[i] = x[i] + y[i];
+		printf("%d %f %f %f\n", i, x[i], y[i], out[i]);
+	}
+}
+EOT
+cat >flood.json <<'EOT'
+{"schema":"touchstone/plan/1","entries":["k"],"launches":[{"entry":"k","grid":["ceil_div(N, 128)"],
+"block":[128],"args":[{"in":"x"},{"in":"y"},{"out":"out"},{"axis":"N","type":"i32"}]}]}
+EOT
+ok "a printf flood is rejected" has 'bench reject bench.slower' sh -c \
+	'make try SPEC=vector_add DEVICE=emu KERNEL=flood.cu PLAN=flood.json 2>&1 | tr -s " \t" " "'
+v=trials/0004/bench.json
+ok "given up, which is on record" has true jq '.data.decide.given_up.times > 20' $v
+ok "within seconds" has true jq '.elapsed_s < 30' $v
+ok "recheck agrees" code 0 "$bin/recheck" $v
+rm -rf forged
+cp -R trials/0004 forged
+jq '.data.prereg.decide.class.hopeless = 1e9' $v >forged/bench.json
+ok "nobody is given up under another rule" has 'was not that slow' "$bin/recheck" forged/bench.json
 finish

@@ -54,6 +54,8 @@ struct fake {
 	int break_at;          /* rep at which the outcome below happens; -1 never */
 	enum shot_outcome outcome;
 	enum raw_arm breaks;
+	double scale;          /* times a millisecond; 0: once */
+	int stray;             /* the candidate's first rep takes 50 times as long */
 	int open, live[RAW_ARMS], shots, starts[RAW_ARMS], alone_with_candidate;
 	double offset;
 };
@@ -100,6 +102,12 @@ static int fake_shoot(void *ctx, struct shot *s, struct err *e)
 		x += log(3);
 	if (s->arm == RAW_CHAMPION && s->phase == RAW_MEASURE)
 		x += f->company;
+	if (f->scale > 0)
+		x += log(f->scale);
+	if (f->stray && s->arm == RAW_CANDIDATE) {
+		x += log(50);
+		f->stray = 0;
+	}
 	s->start = 1000 * s->rep;
 	s->stop = s->start + (uint64_t)exp(x);
 	s->check = RAW_RIGHT;
@@ -197,6 +205,65 @@ static void test_failures_are_charged_to_the_guilty(void **state)
 	f.breaks = RAW_CHAMPION;
 	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
 	assert_string_equal(code, "bench.rival");
+}
+
+/* What is hopeless ends after two warm pairs, or once it has cost 20 s more than the champion; what
+ * is merely slow is measured, and a single slow rep (a burst of other work) is not held against it. */
+static void test_hopeless(void **state)
+{
+	(void)state;
+	const struct {
+		double slower, sd;
+		int confirming, slow, most;
+		const char *code;
+	} cell[] = {
+		{25, 0.01, 0, 1, 40, "bench.slower"},   /* at most both workloads' solo and warm reps */
+		{15, 0.01, 0, 0, 1000, "bench.slower"},
+		{25, 0.01, 1, 1, 100, "confirm.workload"},
+	};
+	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+		struct fake f = quiet(5, 0.05, -log(cell[i].slower));
+		struct contest t;
+		struct raw raw;
+		struct err e;
+		set_up(&t, &f, &raw, 2);
+		t.confirming = cell[i].confirming;
+		assert_int_equal(t.confirming ? contest_fixed(&t, 4, &e) : contest_decide(&t, &e), 0);
+		assert_int_equal(t.kind, V_REJECT);
+		assert_string_equal(t.code, cell[i].code);
+		assert_int_equal(t.slow, cell[i].slow);
+		assert_true(f.shots <= cell[i].most);
+		contest_free(&t);
+		raw_free(&raw);
+	}
+	/* 19 times slower than a champion of a second: under the factor, over the time. */
+	struct fake f = quiet(6, -log(19), 0);
+	struct contest t;
+	struct raw raw;
+	struct err e;
+	set_up(&t, &f, &raw, 1);
+	f.scale = 1000;
+	assert_int_equal(contest_decide(&t, &e), 0);
+	assert_string_equal(t.code, "bench.slower");
+	assert_true(t.slow && t.behind > 20000000000 && t.behind < 60000000000);
+	contest_free(&t);
+	raw_free(&raw);
+	/* One stray rep. */
+	f = quiet(7, 0.06, 0);
+	f.stray = 1;
+	set_up(&t, &f, &raw, 1);
+	assert_int_equal(contest_decide(&t, &e), 0);
+	assert_int_equal(t.kind, V_PASS);
+	contest_free(&t);
+	raw_free(&raw);
+	/* The champion against itself is never given up. */
+	f = quiet(8, -log(25), 0);
+	set_up(&t, &f, &raw, 1);
+	t.whole = 1;
+	assert_int_equal(contest_fixed(&t, 2, &e), 0);
+	assert_false(t.slow);
+	contest_free(&t);
+	raw_free(&raw);
 }
 
 /* A candidate that slows its rival down must not win by it. */
@@ -306,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_decisions),
 		cmocka_unit_test(test_failures_are_charged_to_the_guilty),
+		cmocka_unit_test(test_hopeless),
 		cmocka_unit_test(test_company_is_compared_with_solitude),
 		cmocka_unit_test(test_confirmation),
 		cmocka_unit_test(test_sessions_are_symmetric),
