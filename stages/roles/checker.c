@@ -60,11 +60,16 @@ static int keys_read(const char *run_dir, struct err *e)
 	int r = 0;
 
 	if (fd < 0)
-		r = err_sys(e, "cannot open '%s'", path);
+		r = err_set(e, EX_NOENV,
+			    "cannot open the run's key '%s' (%s): put it back with mode 0600 and resume; "
+			    "if it is lost, start a new run (NEW=1)", path, strerror(errno));
 	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != 32)
-		r = err_set(e, EX_BADINPUT, "'%s' is not a key of 32 bytes", path);
+		r = err_set(e, EX_BADINPUT,
+			    "'%s' is not a key of 32 bytes: put the run's key back, or start a new run (NEW=1)",
+			    path);
 	else if (st.st_mode & 077)
-		r = err_set(e, EX_BADINPUT, "'%s' may be read by others: mode must be 0600", path);
+		r = err_set(e, EX_BADINPUT,
+			    "'%s' may be read by others: set its mode to 0600 and resume", path);
 	else if (read(fd, keys->run, 32) != 32)
 		r = err_sys(e, "cannot read '%s'", path);
 	if (fd >= 0)
@@ -246,7 +251,8 @@ static int answer(struct checker_reply *r, const struct oracle *opened)
 	return sendmsg(CHECKER_FD, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *r ? 0 : -1;
 }
 
-static void loop(void)
+/* `broken`: why every request is refused, or NULL. */
+static void loop(const struct err *broken)
 {
 	static struct checker_request q;
 	static struct checker_reply r;
@@ -263,7 +269,9 @@ static void loop(void)
 			die(EX_HARNESS, "malformed request");
 		memset(&r, 0, sizeof r);
 		r.magic = CHECKER_MAGIC;
-		if (serve(&q, &r, &e) < 0) {
+		if (broken)
+			e = *broken;
+		if (broken || serve(&q, &r, &e) < 0) {
 			r.code = e.code ? e.code : EX_HARNESS;
 			memcpy(r.text, e.text, sizeof r.text);
 		}
@@ -325,15 +333,17 @@ int main(int argc, char **argv)
 	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;
 	spec_dir = dir ? dir : from_run;
 	if (keys_make(run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0)
-		die_err(&e);
-	loop();
+		loop(&e); /* the stage says it, under its own name */
+	else
+		loop(NULL);
 	for (int i = 0; i < CHECKER_WORKLOADS; i++)
 		if (work[i]) {
 			oracle_close(work[i]);
 			free(work[i]);
 		}
 	oracle_kit_free(&kit);
-	rng_wipe(keys, sizeof *keys);
+	if (keys != MAP_FAILED)
+		rng_wipe(keys, sizeof *keys);
 	spec_free(spec);
 	free(from_run);
 	return EX_DONE;

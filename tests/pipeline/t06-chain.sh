@@ -62,4 +62,21 @@ flip trials/$id/trial.json
 ok "flipped trial.json is refused and named" refused "trial.json"
 cp -a "$work/before/$id/trial.json" trials/$id/trial.json
 ok "put back: kept again" has 'pass promote' promote
+
+# The key: not evidence that fails, but something missing here.
+key=trials/runs/r0001/key
+mv $key "$work/key"
+rm -f trials/$id/promote.json
+ok "no run key: exit 4" code 4 "$bin/run" trials/$id/promote.json
+ok "... and it is named" has "promote: cannot open the run's key '$key'" promote
+ok "... in a line of its own, without talk of a dead checker" not has 'died' promote
+ok "... again and again: it ends no trial" code 4 "$bin/run" trials/$id/promote.json
+: >$key
+chmod 600 $key
+ok "an empty key: exit 3" code 3 "$bin/run" trials/$id/promote.json
+cat "$work/key" >$key
+chmod 644 $key
+ok "a key for everybody to read: exit 3" code 3 "$bin/run" trials/$id/promote.json
+chmod 600 $key
+ok "the key back: kept again" has 'pass promote' promote
 finish
