@@ -34,4 +34,6 @@ done
 echo
 echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(uname -sr)," \
 	"load $(cut -d' ' -f1 /proc/loadavg), $(g++ --version | head -n 1), commit $(git rev-parse --short HEAD), $(date -u +%F)"
-[ -z "$log" ] || cp trials/log.jsonl "$log"
+# Without what was changed: the configurations found stay out of the repository, so that a later run finds
+# its own.
+[ -z "$log" ] || jq -c "del(.item, .hypothesis)" trials/log.jsonl >"$log"
