@@ -428,6 +428,9 @@ static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct e
 	if (open) {
 		if (run_read(name, &r, e))
 			return -1;
+		if (run_is_replay(&r))
+			return err_set(e, EX_BADINPUT, "run %s is a replay's scratch run: no trials are run in it",
+				       name);
 		int moved;
 		int rc = recover_run(&r, &moved, e) || recover_record(&rolled, e) ? -1 : 0;
 		if (!rc && !given("NEW") && mode != TIDY) {

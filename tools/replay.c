@@ -89,7 +89,7 @@ static int make_run(struct replay *r, char name[TRIAL_ID], struct err *e)
 {
 	struct run_plan plan = {
 		.spec = r->run.spec, .device = r->run.device, .proposer = "sweep", .n = 1, .width = 1,
-		.seed = r->run.seed, .allow_weak = r->run.allow_weak, .bin = r->bin,
+		.seed = r->run.seed, .allow_weak = r->run.allow_weak, .replay = 1, .bin = r->bin,
 	};
 	struct run fresh;
 	char path[TRIAL_PATH];

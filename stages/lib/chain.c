@@ -155,6 +155,8 @@ static int check_signatures(struct stage *s, struct err *e)
 int chain_check(struct stage *s, struct err *e)
 {
 	int rc = 0;
+	if (run_is_replay(&s->run))
+		return err_set(e, EX_BADINPUT, "run %s is a replay: nothing of it is promoted", s->run.name);
 	/* From the end: a verdict is believed about others once the one after it has named it, so
 	 * that the message names the very file that was changed. */
 	for (int i = (int)s->step - 1; i >= 0 && !rc; i--)

@@ -89,6 +89,11 @@ int run_read(const char *name, struct run *r, struct err *e)
 	return 0;
 }
 
+int run_is_replay(const struct run *r)
+{
+	return cJSON_IsTrue(json_get(r->json, "replay"));
+}
+
 int run_trial(const struct run *r, int64_t i, char out[TRIAL_ID])
 {
 	out[0] = '\0';

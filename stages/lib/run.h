@@ -43,6 +43,9 @@ void run_path(char out[TRIAL_PATH], const char *run, const char *file); /* trial
 int run_read(const char *name, struct run *r, struct err *e);
 void run_free(struct run *r);
 
+/* The scratch run of tools/replay.c: only there may a stage key be given, and nothing of it promoted. */
+int run_is_replay(const struct run *r);
+
 /* Id of the i-th trial, from 0; 0 and out when there is one, else -1. Not a list in run.json: each
  * process of each step reads that file, and must not pay for the length of the run. */
 int run_trial(const struct run *r, int64_t i, char out[TRIAL_ID]);

@@ -290,6 +290,8 @@ static int build(const struct run_plan *p, const char *name, const char *dir, lo
 	jw_str(&w, "schema", "touchstone/run/1");
 	jw_str(&w, "run", name);
 	jw_str(&w, "started", now);
+	if (p->replay)
+		jw_bool(&w, "replay", 1);
 	put_settings(&w, p);
 	put_first(&w, p, first);
 	int rc = put_pins(&w, p, dir, key_sha, e) || put_state(&w, p, e) ? -1 : 0;

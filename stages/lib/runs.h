@@ -23,6 +23,7 @@ struct run_plan {
 	const char *spec, *device, *proposer;
 	int64_t n, width, seed;
 	int allow_weak;
+	int replay;           /* the scratch run of tools/replay.c */
 	cJSON *more;          /* further settings, an object (model, profile, max_tokens, ...) */
 	cJSON *origin;        /* for every trial.json; NULL: null */
 	const char *given[4][2]; /* files {path, name} to keep in the run's given/ folder */

@@ -79,14 +79,18 @@ static int keys_read(const char *run_dir, struct err *e)
 }
 
 /* A replay (tools/replay.c) puts the stage key that a verdict published into its scratch run, as
- * stage_key.STAGE, so that the same inputs are drawn again. No other run has such a file. */
+ * stage_key.STAGE, so that the same inputs are drawn again. run.json of such a run says so, and
+ * neither iterate nor promote has to do with it; in any other run the file is an attempt to choose
+ * the inputs. */
 static int keys_replay(const char *run_dir, const char *stage, struct err *e)
 {
 	char *path = xasprintf("%s/stage_key.%s", run_dir, stage), byte[3] = "";
 	struct buf text = BUF_INIT;
 	int r = 0;
 
-	if (file_exists(path))
+	if (file_exists(path) && !run_is_replay(kit.run))
+		r = err_set(e, EX_BADINPUT, "'%s' has no place in a run that is no replay: remove it", path);
+	else if (file_exists(path))
 		r = file_read(path, 64, &text, e);
 	if (!r && text.len && !hash_is_hex(buf_str(&text)))
 		r = err_set(e, EX_BADINPUT, "'%s' is not a key", path);
@@ -117,7 +121,7 @@ static int keys_make(const char *run_dir, const char *trial, const char *stage, 
 	rng_key(sub, keys->run, "trial:%s", trial);
 	rng_key(keys->stage, sub, "stage:%s", stage);
 	rng_wipe(sub, sizeof sub);
-	return run_dir ? keys_replay(run_dir, stage, e) : 0;
+	return 0;
 }
 
 /* Inputs of a workload depend on this key only. */
@@ -332,7 +336,8 @@ int main(int argc, char **argv)
 		die(EX_HARNESS, "floating point of this build does not follow IEEE 754");
 	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;
 	spec_dir = dir ? dir : from_run;
-	if (keys_make(run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0)
+	if (keys_make(run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0 ||
+	    (run_dir && keys_replay(run_dir, stage, &e) < 0))
 		loop(&e); /* the stage says it, under its own name */
 	else
 		loop(NULL);

@@ -79,4 +79,22 @@ chmod 644 $key
 ok "a key for everybody to read: exit 3" code 3 "$bin/run" trials/$id/promote.json
 chmod 600 $key
 ok "the key back: kept again" has 'pass promote' promote
+
+# A stage key of one's own choice would choose the secret inputs; only a replay may bring one.
+forged=trials/runs/r0001/stage_key.judge
+printf '%064d' 0 >$forged
+chmod 600 $forged
+mv trials/$id/judge.json "$work/judge.json"
+ok "a stage key in a run: the judge refuses" code 3 "$bin/run" trials/$id/judge.json
+ok "... and names it" has "'$forged' has no place" "$bin/run" trials/$id/judge.json
+rm $forged
+mv "$work/judge.json" trials/$id/judge.json
+ok "without it: kept again" has 'pass promote' promote
+cp trials/runs/r0001/run.json "$work/run.json"
+jq '.replay = true' "$work/run.json" >trials/runs/r0001/run.json
+ok "a run that calls itself a replay promotes nothing" not has 'pass promote' promote
+mv trials/runs/r0001/done.json "$work/done.json"
+ok "nor does iterate go on with it" has 'scratch run' make iterate DEVICE=sim PROPOSER=sweep N=12
+mv "$work/done.json" trials/runs/r0001/done.json
+cp "$work/run.json" trials/runs/r0001/run.json
 finish
