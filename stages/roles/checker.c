@@ -10,6 +10,7 @@
  */
 #include "buf.h"
 #include "checker_wire.h"
+#include "child_call.h"
 #include "file.h"
 #include "hash.h"
 #include "oracle.h"
@@ -276,7 +277,8 @@ static void loop(const struct err *broken)
 		if (broken)
 			e = *broken;
 		if (broken || serve(&q, &r, &e) < 0) {
-			r.code = e.code ? e.code : EX_HARNESS;
+			/* only references run here: a killed one says nothing about the candidate */
+			r.code = child_was_killed() ? EX_AGAIN : e.code ? e.code : EX_HARNESS;
 			memcpy(r.text, e.text, sizeof r.text);
 		}
 		int opened = q.op == CHECKER_OP_OPEN && r.code == 0;

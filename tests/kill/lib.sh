@@ -80,7 +80,7 @@ sessions_explained() {
 	return $sessions_bad
 }
 
-kinds() { jq -r 'select(.kill) | .name' "$work/kills" | sort | uniq -c | sort -rn | awk '{ printf " %s %s", $2, $1 }'; }
+kinds() { jq -r 'select(.kill) | .name' "$work/${1:-kills}" | sort | uniq -c | sort -rn | awk '{ printf " %s %s", $2, $1 }'; }
 
 kill_proof() {
 	command -v jq >/dev/null || skip_all "jq is not installed"
@@ -156,14 +156,14 @@ kill_emulated() {
 	tree emulated
 	seed=${KILL_SEED:-$(od -An -tu4 -N4 /dev/urandom | tr -d ' ')}
 	ok "an emulated run comes to its end" "$build/test/killer" --seed "$seed" --kills "${EMU_KILLS:-12}" \
-		--every-ms 2500 --trials 3 --done trials/runs/r0001/done.json --log "$work/kills" \
+		--every-ms 2500 --trials 3 --done trials/runs/r0001/done.json --log "$work/emulated.kills" \
 		--names box,g++,gcc,cc1plus,as,ld,elfscan,child,memfd:image,image,checker,guard,unittest,judge,bench \
 		-- make -j4 iterate DEVICE=emu SPEC=vector_add PROPOSER=sweep N=3 SEED="$((seed % 1000 + 1))"
-	echo "# KILL_SEED=$seed emulated; hit:$(kinds)"
+	echo "# KILL_SEED=$seed emulated; hit:$(kinds emulated.kills)"
 	ok "emulated: every trial is closed once" same "0001 0002 0003" "$(jq -r .trial trials/log.jsonl | xargs)"
 	ok "emulated: no candidate was blamed" same '' "$(jq -r '.reason | select(.code |
 		test("^compile|[.](fault|protocol|timeout|rival|invalid_env)$|^run.harness")) | .code + " " + .message' \
 		trials/*/promote.json)"
-	ok "emulated: every kill was made or the run was over" test "$(jq -r 'select(.kill) | .kill' "$work/kills" | wc -l)" -ge 3
+	ok "emulated: every kill was made or the run was over" test "$(jq -r 'select(.kill) | .kill' "$work/emulated.kills" | wc -l)" -ge 3
 	ok "emulated: nothing temporary is left" same '' "$(find trials champion reports -name '*.tmp*')"
 }
