@@ -119,7 +119,7 @@ try: all ## judge my own kernel: SPEC= KERNEL= PLAN=
 redo: all ## the reply of TRIAL once more, as a new trial
 	$(ITERATE) --redo $(call given,$(SETTINGS) TRIAL)
 
-adopt: all ## candidate files from FROM=folder, as a new trial
+adopt: all ## someone else's trial or folder, FROM=record, judged here as a new trial
 	$(ITERATE) --adopt $(call given,$(SETTINGS) FROM)
 
 replay: all ## rebuild TRIAL from its record, judge it again, compare

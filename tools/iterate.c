@@ -39,7 +39,7 @@ static const char HELP[] =
 	"  --resume   go on with the unfinished run; nothing to do without one\n"
 	"  --try      one trial of KERNEL and PLAN, two files of mine\n"
 	"  --redo     one trial of the reply of TRIAL\n"
-	"  --adopt    one trial of FROM/kernel.cu and FROM/plan.json\n"
+	"  --adopt    one trial of what FROM holds: a trial's record, a champion, or kernel.cu and plan.json\n"
 	"  --tidy     only put the record right and remove leftovers\n"
 	"\n"
 	"settings of a new run\n"
@@ -231,6 +231,31 @@ static void plan_redo(struct run_plan *p)
 	p->origin = origin_of("redo", "trial", id);
 }
 
+/* adopt: a trial's record (its final choice, else its first attempt), a champion's folder, or any
+ * folder with the two files. A record says which problem it is for. */
+static void plan_adopt(struct run_plan *p, const char *from)
+{
+	static const char *const inside[] = {"candidate/", "", "a0/candidate/"};
+	static char kernel[3][TRIAL_PATH];
+	int i = 0;
+	for (; i < 3; i++) {
+		snprintf(kernel[i], sizeof kernel[i], "%.200s/%skernel.cu", from, inside[i]);
+		if (file_exists(kernel[i]))
+			break;
+	}
+	if (i == 3)
+		die(EX_BADUSE, "'%s' holds no kernel.cu, and no candidate/ of a trial's record", from);
+	struct err e;
+	char *claim = xasprintf("%s/trial.json", from);
+	cJSON *j = given("SPEC") || !file_exists(claim) ? NULL : json_read(claim, &JSON_OURS, NULL, &e);
+	const char *spec = json_get_str(j, "spec", NULL);
+	if (spec && trial_name_ok(spec))
+		p->spec = xstrdup(spec);
+	cJSON_Delete(j);
+	free(claim);
+	plan_files(p, "adopt", kernel[i], xasprintf("%s/%splan.json", from, inside[i]), from);
+}
+
 static void plan_single(struct run_plan *p, enum mode mode)
 {
 	if (mode == REDO) {
@@ -242,9 +267,8 @@ static void plan_single(struct run_plan *p, enum mode mode)
 	} else {
 		const char *from = given("FROM");
 		if (!from)
-			die(EX_BADUSE, "adopt what? FROM=folder with kernel.cu and plan.json");
-		plan_files(p, "adopt", xasprintf("%s/kernel.cu", from),
-			   xasprintf("%s/plan.json", from), from);
+			die(EX_BADUSE, "adopt what? FROM=a trial's record, or a folder with kernel.cu and plan.json");
+		plan_adopt(p, from);
 	}
 	p->n = 1;
 	p->width = 1;

@@ -469,6 +469,8 @@ static int work(struct stage *s, struct err *e)
 	const char *kind = s->v.proposer ? json_get_str(s->v.proposer, "kind", "") : "";
 	if (!strcmp(kind, "sweep"))
 		return not_needed(t, "tune.sweep", "a sweep proposal is one configuration already", e);
+	if (!strcmp(kind, "adopt")) /* somebody's record, or a trial again: judged as it is */
+		return not_needed(t, "tune.adopted", "an adopted candidate is judged as it is", e);
 	if (t->plan->ntunables == 0)
 		return not_needed(t, "tune.no_tunables", "the plan has no tunables", e);
 	run_path(run, s->trial.run, "");

@@ -140,6 +140,7 @@ static const struct reason table[] = {
 	{"skip.passed", "the last attempt passed its tests: no repair needed"},
 	{"skip.repair_off", "no repair turn was asked for"},
 	{"skip.upstream", "the trial was closed by an earlier step"},
+	{"tune.adopted", "an adopted candidate is judged as it is"},
 	{"tune.compile", "no configuration compiles"},
 	{"tune.no_tunables", "the plan has no tunables"},
 	{"tune.none_correct", "no configuration gives correct outputs"},

@@ -373,6 +373,7 @@ static void test_tool_hash(void **state)
 	struct err e;
 	(void)state;
 	assert_int_equal(dir_make("bin", &e), 0);
+	time_t begun = time(NULL);
 	for (int i = 0; i < 4; i++) {
 		char text[8];
 		snprintf(text, sizeof text, "tool%d", i);
@@ -383,8 +384,9 @@ static void test_tool_hash(void **state)
 			assert_string_equal(got, want);
 		}
 	}
-	assert_false(file_exists("bin/.sha/tool")); /* too young to be remembered */
-	sleep(2);
+	if (time(NULL) == begun) /* too young to be remembered, unless the machine is very slow */
+		assert_false(file_exists("bin/.sha/tool"));
+	sleep(3);
 	assert_int_equal(tool_hash("bin/tool", got, &e), 0);
 	assert_true(file_exists("bin/.sha/tool"));
 	assert_int_equal(tool_hash("bin/tool", got, &e), 0);

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Somebody else's record, judged here: make adopt FROM=. The real stages, simulated.
+. "$(dirname "$0")/../lib.sh"
+real_tree
+make_quiet() { make "$@" >"$work/said" 2>&1; }
+
+ok "a run of two" make_quiet iterate SPEC=softmax DEVICE=sim PROPOSER=sweep N=2
+mkdir "$work/other" && mv trials/0002 "$work/other/0002" && rm -rf trials/0* trials/runs trials/log.jsonl \
+	trials/index.tsv trials/history.git trials/.derived champion/softmax
+ok "adopt takes a record" make_quiet adopt FROM="$work/other/0002" DEVICE=sim
+ok "the problem is the record's" same softmax "$(jq -r .spec trials/0001/trial.json)"
+ok "the origin is named" same "$work/other/0002" "$(jq -r .origin.from trials/0001/trial.json)"
+ok "its configuration is judged as it is" same tune.adopted "$(jq -r .reason.code trials/0001/tune.json)"
+ok "the kernel is the record's" cmp "$work/other/0002/candidate/kernel.cu" trials/0001/candidate/kernel.cu
+ok "the plan is the record's" cmp "$work/other/0002/candidate/plan.json" trials/0001/candidate/plan.json
+mkdir "$work/folder" && cp specs/softmax/baseline/kernel.cu specs/softmax/baseline/plan.json "$work/folder"
+sed -i 's/"value": 256/"value": 64/' "$work/folder/plan.json"
+ok "adopt takes a folder of two files" make_quiet adopt FROM="$work/folder" SPEC=softmax DEVICE=sim
+ok "a folder of neither is a usage error" has "holds no kernel.cu" make adopt FROM="$work"
+finish
