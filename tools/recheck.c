@@ -22,7 +22,8 @@ static const char HELP[] =
 	"usage: recheck trials/NNNN/bench.json [trials/NNNN/confirm.json ...]\n"
 	"\n"
 	"Checks the hashes of raw file and pre-registration, the drawn order of arms and input sets,\n"
-	"every block, session and look, the guards, the estimate and the verdict.\n"
+	"every block, session and look, the guards, the estimate and the verdict, under the rule that\n"
+	"was pre-registered: touchstone-bench-rule-1 or -2 (stages/lib/stats.h says what changed).\n"
 	"\n"
 	"exit: 0 everything agrees, 1 something does not (printed), 2 usage, 3 malformed file\n";
 
@@ -37,7 +38,7 @@ struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
 	double trim, se_target, decisive, slack, time_s, hopeless, behind_s, weight[MAXW];
-	int kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
+	int rule, kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
 };
 
 static int bad, checks;
@@ -331,6 +332,8 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 	}
 	if (!verdict && late && !fixed && k >= p->kmin && p->time_s > 0)
 		verdict = "inconclusive"; /* whether the time was really up is not in the ticks */
+	if (fixed && p->rule > 1)
+		expect_num(c, "look", k > p->confirm_n ? 2 : 1, "confirm");
 	if (k)
 		estimate(json_get(c, "estimate"), "estimate", theta, k);
 	if (k && p->anchor)
@@ -354,18 +357,25 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->seed = json_str(j, "order_seed", "prereg", &e);
 	if (!c || !list || !p->seed)
 		die_err(&e);
+	const char *rule = json_get_str(j, "rule", "none"), *const stem = "touchstone-bench-rule-";
+	p->rule = strncmp(rule, stem, strlen(stem)) == 0 ? atoi(rule + strlen(stem)) : 0;
+	if (p->rule != 1 && p->rule != 2)
+		die(EX_BADINPUT, "the pre-registered rule is '%.60s'; this program knows %s1 and 2", rule, stem);
 	p->margin = number(j, "margin"), p->alpha = number(j, "alpha"), p->g = number(j, "g");
 	p->gap = number(j, "futile_gap"), p->z1 = number(j, "futile_z1"), p->z = number(j, "futile_z");
 	p->floor = number(j, "futile_floor"), p->s0 = number(j, "s0"), p->guard = number(j, "guard");
 	p->level = number(j, "guard_level"), p->confirm_floor = number(j, "confirm_floor");
 	p->kmin = (int)number(j, "k_min"), p->kmax = (int)number(j, "k_max");
 	p->confirm_n = (int)number(j, "confirm_sessions");
-	p->confirm_most = (int)number(j, "confirm_most"), p->time_s = number(c, "time_s");
+	/* Rule 1 had one look at a confirmation at first, and gave up nobody. */
+	p->confirm_most = (int)(p->rule > 1 ? number(j, "confirm_most")
+					    : json_get_num(j, "confirm_most", p->confirm_n)), p->time_s = number(c, "time_s");
 	p->solo = cJSON_IsTrue(json_get(j, "solo")), p->anchor = cJSON_IsTrue(json_get(j, "anchor"));
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
 	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
-	p->hopeless = json_get_num(c, "hopeless", 0), p->behind_s = json_get_num(c, "behind_s", 0);
+	p->hopeless = p->rule > 1 ? number(c, "hopeless") : 0;
+	p->behind_s = p->rule > 1 ? number(c, "behind_s") : 0;
 	p->bmin = (int)number(c, "blocks_min"), p->bmax = (int)number(c, "blocks_max");
 	cJSON_ArrayForEach(i, list) {
 		if (p->nw == MAXW || p->ring < 1 || p->bmax > MAXB)

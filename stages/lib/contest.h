@@ -14,6 +14,11 @@
  * Being faster in company is a burst of somebody else's work at a bad moment, never to a candidate's
  * advantage.
  *
+ * Looks: after the first PROMOTE the guards and `alone` are tested at that and every later look, each
+ * at its own level. A confirmation looks after CONTEST_CONFIRM sessions and, if then open, once more
+ * after CONTEST_CONFIRM_MOST; extending makes the published ratio slightly too high on average, so
+ * the record says which look ended it (stats.h, rule 2).
+ *
  * Life: contest_init, fill the plan, contest_prereg to disk, contest_decide or contest_fixed,
  * contest_write, contest_free.
  *

@@ -118,6 +118,8 @@ void contest_write(const struct contest *t, struct jsonw *w, const char *key)
 	anchor_write(t, w);
 	guards_write(t, w);
 	looks_write(t, w);
+	if (t->confirming && !t->looks)
+		jw_int(w, "look", t->k > CONTEST_CONFIRM ? 2 : 1);
 	jw_bool(w, "out_of_time", t->late);
 	if (t->slow) {
 		const struct session_result *r = &t->session[t->n - 1];

@@ -22,6 +22,10 @@ edit '.verdict = "inconclusive"'
 ok "nor the verdict" code 1 "$bin/recheck" forged/bench.json
 edit '.data.prereg.decide.margin = 0.5'
 ok "nor the margin: the file written before says otherwise" code 1 "$bin/recheck" forged/bench.json
+ok "the record names the rule and the look" jq -e '.data.prereg.confirm.rule == "touchstone-bench-rule-2" and
+	(.data.confirm.look == 1 or .data.confirm.look == 2)' "$(grep -l '"look":' trials/*/confirm.json | head -n 1)"
+edit '.data.prereg.decide.rule = "touchstone-bench-rule-3"'
+ok "a rule from elsewhere is malformed" code 3 "$bin/recheck" forged/bench.json
 edit .
 printf 'x' | dd of=forged/bench.raw bs=1 seek=1000 conv=notrunc 2>/dev/null
 ok "nor a tick" code 1 "$bin/recheck" forged/bench.json

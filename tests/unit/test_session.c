@@ -301,6 +301,7 @@ static void test_confirmation(void **state)
 		assert_int_equal(contest_fixed(&t, CONTEST_CONFIRM, &e), 0);
 		contest_confirm(&t);
 		assert_string_equal(t.code, cell[i].code);
+		assert_true(t.k == CONTEST_CONFIRM && !strstr(t.message, "second look"));
 		double ratio = contest_anchor(&t, &lo, &hi);
 		assert_true(fabs(log(ratio) - log(3) - cell[i].public) < 0.02);
 		assert_true(lo < ratio && ratio < hi);
