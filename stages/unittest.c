@@ -46,6 +46,7 @@ struct unit {
 	char shape[200];       /* "N=19 M=3" */
 	struct buf log;
 	int runs, failed, deterministic;
+	int plain, no_race;    /* without sanitizers; without the race check */
 };
 
 static struct unit unit;
@@ -225,13 +226,15 @@ static int run_emu(struct unit *u, struct err *e)
 		return -1;
 	u->proof = (struct proof){.checker = u->checker, .spec = u->spec, .device = "emu",
 				  .timeout_ns = TINY_NS};
-	int rc = build(u, "emu-sanitize", 3, e);
-	if (rc == 1)
+	int rc = build(u, "emu-sanitize", 3, e), race = 0;
+	u->plain = rc == 1;
+	if (u->plain)
 		rc = build(u, "emu-fast", 3, e);
 	if (rc == 1)
 		rc = err_set(e, EX_BADINPUT, "guard recorded no artefact of this attempt");
-	if (rc == 0 && !u->failed && build(u, "emu-race", 1, e) < 0)
+	if (rc == 0 && !u->failed && (race = build(u, "emu-race", 1, e)) < 0)
 		rc = -1;
+	u->no_race = race == 1;
 	lane_drop(&lane);
 	return rc;
 }
@@ -252,10 +255,15 @@ static int work(struct stage *s, struct err *e)
 	if (run_emu(u, e) < 0)
 		return -1;
 	if (!u->failed)
-		verdict_set(&s->v, V_PASS, "ok", "right in %d runs at %d tiny shapes", u->runs,
-			    u->spec->ntiny);
+		verdict_set(&s->v, V_PASS, "ok", "right in %d runs at %d tiny shapes%s%s", u->runs,
+			    u->spec->ntiny, u->plain ? "; lower coverage: no sanitizers" : "",
+			    !u->no_race ? "" : u->plain ? ", no race check" : "; lower coverage: no race check");
 	proof_isolation(&u->proof, &s->v);
-	jw_str(&s->v.data, "coverage", "emulated");
+	jw_str(&s->v.data, "coverage", u->plain || u->no_race ? "reduced" : "emulated");
+	if (!u->failed) {
+		jw_bool(&s->v.data, "sanitizers", !u->plain);
+		jw_bool(&s->v.data, "race_check", !u->no_race);
+	}
 	jw_int(&s->v.data, "runs", u->runs);
 	jw_bool(&s->v.data, "deterministic", u->deterministic);
 	snprintf(log, sizeof log, "%s/unittest.log", stage_candidate_dir(s));

@@ -126,6 +126,33 @@ if [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ]; then
 	ok "the baseline passes on emu" jq -e '.verdict == "pass" and .outputs["a0/artefact/emu-fast"] and
 		.outputs["a0/artefact/emu-sanitize"] and (.isolation | length > 2)' \
 		"trials/$id/a0/guard.json"
+	ok "... under full coverage" jq -e '.data.coverage == "full"' "trials/$id/a0/guard.json"
+	# Only an optimiser without instrumentation sees that the call is never made.
+	scope=$id
+	cat >k.cu <<'E'
+__device__ int untested();
+extern "C" __global__ void k(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	int a[4];
+	for (int j = 0; j < 4; j++)
+		a[j] = j + threadIdx.z * 0;
+	if (a[1] + a[3] != 4)
+		out[0] = untested();
+	if (i < n) out[i] = x[i] + y[i];
+}
+E
+	echo '{"schema":"touchstone/plan/1","entries":["k"],"launches":[{"entry":"k",
+		"grid":["ceil_div(N, 128)"],"block":[128],"args":[{"in":"x"},{"in":"y"},{"out":"out"},
+		{"axis":"N","type":"i32"}]}]}' >p.json
+	try emu
+	ok "a build for the tests fails alone: it passes, and the record says less was tested" jq -e '
+		.verdict == "pass" and .data.coverage == "reduced" and
+		(.reason.message | contains("lower coverage, not built: emu-sanitize (compile.error)"))' \
+		"trials/$id/a0/guard.json"
+	ok "unittest says so too" jq -e '.data.coverage == "reduced" and .data.sanitizers == false and
+		(.reason.message | contains("no sanitizers"))' "trials/$id/a0/unittest.json"
+	id=$scope
 	touch "trials/$id/a0/candidate/notes"
 	rm "trials/$id/a0/guard.json"
 	"$bin/guard" "trials/$id/a0/guard.json" >out.log 2>&1 || true
