@@ -47,7 +47,7 @@ static const char *const emu_mode_names[EMU_MODES] = {"fast", "sanitize", "race"
 
 static const char *const emu_runtime_common[] = {"main",  "script", "sched",  "block",	"shared",
 						 "warp",  "stack",  "switch", "report", "lines",
-						 "print", "tick",   NULL};
+						 "print", "tick",   "wipe",   NULL};
 static const char *const emu_runtime_mode[EMU_MODES][4] = {
     {"nohooks", NULL}, {"check", "ubsan", NULL}, {"race", NULL}};
 

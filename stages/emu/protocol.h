@@ -8,8 +8,11 @@
  * numbers: EMU_FD_RO (inputs, opened read-only), EMU_FD_RW (outputs, workspaces),
  * EMU_FD_SCRIPT (the launch script, read-only). It uses nothing else.
  *
- * Life cycle: MAP once per script, RUN any number of times, QUIT. One reply per command,
- * followed by `text_bytes` of report and `log_bytes` of captured printf output. A reply that
+ * Life cycle: MAP once per script, RUN any number of times, QUIT. After WIPE the image is as it
+ * was after MAP, except for the buffers and for the values of arguments, which are those of MAP:
+ * send it between runs, once the outputs have been looked at and before new inputs exist. One
+ * reply per command, followed by `text_bytes` of report and `log_bytes` of captured printf
+ * output. A reply that
  * is not EMU_OK is the last one: the image exits with code 1 after it. End of file without
  * a reply means that the image died (crash, seccomp, limit): the parent decides what that is.
  *
@@ -102,7 +105,7 @@ struct emu_script {
 	uint32_t stack_kib;  /* of one thread, 16..4096; 0: 64, or 256 in the checking builds */
 };
 
-enum { EMU_CMD_MAP = 1, EMU_CMD_RUN = 2, EMU_CMD_QUIT = 3 };
+enum { EMU_CMD_MAP = 1, EMU_CMD_RUN = 2, EMU_CMD_QUIT = 3, EMU_CMD_WIPE = 4 };
 enum {
 	/* RUN: read the script's arguments again, whose values may have changed and nothing else.
 	 * Cheap enough to be timed, which a MAP is not. */
@@ -130,7 +133,8 @@ enum {
 	EMU_RACE = 7, /* race build only */
 	EMU_BAD_SCRIPT = 8,
 	EMU_TRAP = 9,	    /* __trap(), assert() */
-	EMU_TIME_LIMIT = 10 /* limit_ms passed */
+	EMU_TIME_LIMIT = 10, /* limit_ms passed */
+	EMU_BAD_STATE = 11   /* WIPE: data was changed that no launch changes */
 };
 
 struct emu_reply {

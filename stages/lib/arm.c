@@ -67,6 +67,13 @@ int arm_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
 	return rc;
 }
 
+void arm_wipe(struct arm *a, struct arm_result *out)
+{
+	memset(out, 0, sizeof *out);
+	if (a->ops->wipe)
+		a->ops->wipe(a, out);
+}
+
 void arm_close(struct arm *a)
 {
 	if (!a)

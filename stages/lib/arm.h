@@ -80,6 +80,9 @@ struct arm; /* opaque */
 
 int arm_open(struct arm **a, const struct arm_opts *o, struct err *e);
 int arm_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out, struct err *e);
+/* After a run whose outputs have been looked at, before new inputs exist: the child forgets all that
+ * it may have kept. Not timed. out->status is ARM_FAULT where data was changed that no launch changes. */
+void arm_wipe(struct arm *a, struct arm_result *out);
 void arm_close(struct arm *a);
 const char *arm_status_name(enum arm_status s);
 

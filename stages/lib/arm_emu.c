@@ -152,6 +152,7 @@ static enum arm_status status_of(uint32_t emu)
 	case EMU_TIME_LIMIT: return ARM_TIMEOUT;
 	case EMU_FAULT_SEGV:
 	case EMU_FAULT_FPE:
+	case EMU_BAD_STATE:
 	case EMU_TRAP: return ARM_FAULT;
 	default: return ARM_PROTOCOL;
 	}
@@ -355,6 +356,19 @@ static int64_t emu_late(struct arm *a)
 	return (int64_t)((now - m->cpu_at_reply) * 1e9);
 }
 
+static void emu_wipe(struct arm *a, struct arm_result *out)
+{
+	struct emu *m = a->impl;
+	struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_WIPE};
+
+	if (m->dead || !m->mapped)
+		return;
+	m->late_at_wipe = emu_late(a);
+	talk(m, &c, out);
+	if (out->status == ARM_OK && child_cpu(&m->child, &m->cpu_at_reply))
+		bury(m, out, ARM_PROTOCOL);
+}
+
 static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_result *out,
 		   struct err *e)
 {
@@ -368,6 +382,9 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 	if (m->dead)
 		return err_set(e, EX_HARNESS, "run on an arm that has failed");
 	int64_t late = m->cpu_at_reply < 0 ? 0 : emu_late(a);
+	if (late >= 0 && m->late_at_wipe > 0)
+		late += m->late_at_wipe;
+	m->late_at_wipe = 0;
 	int changed = scalars_set(a, m, r->scalars);
 	if (changed && script_put(a, m, e) < 0)
 		return -1;
@@ -375,7 +392,8 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 		struct emu_command map = {.magic = EMU_MAGIC, .kind = EMU_CMD_MAP};
 		talk(m, &map, out);
 		m->mapped = out->status == ARM_OK;
-	} else if (changed) {
+	} else if (changed || m->args_moved) { /* a wipe brings those of MAP back */
+		m->args_moved = 1;
 		c.flags = EMU_COMMAND_ARGS;
 	}
 	out->late_ns = late;
@@ -401,4 +419,4 @@ static int emu_alive(struct arm *a)
 	return !((struct emu *)a->impl)->dead;
 }
 
-const struct arm_ops ARM_EMU_OPS = {emu_open, emu_run, emu_close, emu_alive, emu_late};
+const struct arm_ops ARM_EMU_OPS = {emu_open, emu_run, emu_close, emu_alive, emu_late, emu_wipe};

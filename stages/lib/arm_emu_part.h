@@ -21,7 +21,9 @@ struct emu {
 	int sanitize;
 	struct mem_layout layout;
 	int64_t timeout_ns;
+	int args_moved;       /* the arguments are no longer those of MAP */
 	double cpu_at_reply;  /* seconds; negative before the first */
+	int64_t late_at_wipe; /* CPU between the last run and the wipe after it */
 	double scalar[SPEC_MAX_TENSORS];
 };
 

@@ -16,6 +16,7 @@ struct arm_ops {
 	void (*close)(struct arm *a);
 	int (*alive)(struct arm *a);
 	int64_t (*late)(struct arm *a);
+	void (*wipe)(struct arm *a, struct arm_result *out); /* NULL: nothing to do */
 };
 
 struct arm {

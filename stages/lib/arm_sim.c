@@ -51,4 +51,4 @@ static int64_t arm_sim_late(struct arm *a)
 }
 
 const struct arm_ops ARM_SIM_OPS = {arm_sim_open, arm_sim_run, arm_sim_close, arm_sim_alive,
-				    arm_sim_late};
+				    arm_sim_late, NULL};

@@ -111,6 +111,7 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 {
 	struct checker_prep q = *prep;
 	double scalars[CHECKER_SCALARS];
+	struct arm_result r;
 	int same = 1;
 
 	memset(out, 0, sizeof *out);
@@ -141,6 +142,14 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 		return -1;
 	if (!same)
 		fail(out, "late_write");
+	arm_wipe(w->arm, &r);
+	if (r.status != ARM_OK) {
+		out->status = r.status;
+		snprintf(out->text, sizeof out->text, "%s", r.text);
+		fail(out, status_word(r.status));
+		arm_close(w->arm);
+		w->arm = NULL;
+	}
 	return 0;
 }
 

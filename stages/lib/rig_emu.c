@@ -257,6 +257,10 @@ static int shoot(void *ctx, struct shot *s, struct err *e)
 			judge_late(r, s, a);
 		if (s->outcome == SHOT_OK)
 			rc = verify(r, s, e);
+		if (rc == 0 && s->outcome == SHOT_OK) {
+			arm_wipe(r->live[s->arm], a);
+			judge_status(s, a);
+		}
 	}
 	free(a);
 	return rc;

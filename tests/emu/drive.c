@@ -5,6 +5,7 @@
  *     drive IMAGE KERNEL.cu MODE      run it, check, exit 0 or 1 with the reason on stderr
  *     drive -e KERNEL.cu              print the entries it launches
  *     drive -t IMAGE KERNEL.cu        time it: seconds per run, best and median of 15
+ *     drive -w IMAGE KERNEL.cu        the same with a WIPE before each run; its own two times follow
  *     drive -z IMAGE KERNEL.cu        400 scripts with changed bytes: each must be answered
  *
  * The image runs as in production: nothing but the calls of syscalls.h, 4 GiB of addresses.
@@ -16,6 +17,7 @@
  *     // log: text that printf must have produced
  *     // poison-shows      (the output must differ between two poison seeds)
  *     // orders: forward   (default: all)
+ *     // wiped: STATUS     (what WIPE must answer; it comes between all runs, else between some)
  * Buffers: o output (64 KiB, zero before each run), i input (64 KiB: 32-bit word k is
  * k * 2654435761 >> 8), w workspace (1 MiB, zero-filled by the script), e input that ends at
  * its page. A plan that ends ok must leave o[0] == 0 (errors found) and o[1] > 0 (checks
@@ -44,7 +46,7 @@ enum { MAX_LAUNCHES = 64, MAX_ARGS = 512, OUT = 65536, IN = 65536, WORK = 1 << 2
 
 static const char *const status_names[] = {
     "ok",	    "fault_segv", "fault_fpe",	"sanitizer", "barrier_divergence", "deadlock",
-    "not_emulable", "race",	  "bad_script", "trap",	     "time_limit"};
+    "not_emulable", "race",	  "bad_script", "trap",	     "time_limit",	   "bad_state"};
 
 static struct emu_launch launches[MAX_LAUNCHES];
 static struct emu_arg args[MAX_ARGS];
@@ -52,7 +54,8 @@ static char entries[MAX_LAUNCHES][128];
 static unsigned n_launches, n_args, n_entries;
 static uint32_t residency = 8, stack_kib, stall_ms, limit_ms, flags;
 static char expect_status[64] = "ok", expect_text[256], expect_log[256];
-static int poison_shows, forward_only;
+static int poison_shows, forward_only, wiped;
+static char wipe_status[64] = "ok";
 static int fd_ro, fd_rw, fd_script;
 static uint32_t *out;
 static const char *mode = "fast";
@@ -192,7 +195,11 @@ static void parse(const char *path)
 				 (int)strcspn(line + 8, "\n"), line + 8);
 		else if (!strncmp(line, "// poison-shows", 15))
 			poison_shows = 1;
-		else if (!strncmp(line, "// orders: forward", 18))
+		else if (!strncmp(line, "// wiped: ", 10)) {
+			wiped = 1;
+			snprintf(wipe_status, sizeof wipe_status, "%.*s",
+				 (int)strcspn(line + 10, "\n"), line + 10);
+		} else if (!strncmp(line, "// orders: forward", 18))
 			forward_only = 1;
 	}
 	fclose(f);
@@ -345,7 +352,7 @@ static struct emu_reply command(struct child *c, uint32_t kind, uint32_t order, 
 
 static void check(const struct emu_reply *r, uint32_t order)
 {
-	const char *name = r->status < 11 ? status_names[r->status] : "?";
+	const char *name = r->status < 12 ? status_names[r->status] : "?";
 	if (strcmp(name, expect_status) || !strstr(text, expect_text)) {
 		fprintf(stderr, "drive: order %u: got %s, wanted %s '%s'; report: %s", order, name,
 			expect_status, expect_text, *text ? text : "none\n");
@@ -376,14 +383,21 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int measure(const char *image)
+static int measure(const char *image, int wipes)
 {
-	double t[15];
+	double t[15], w[15];
 	struct child c = start(image);
 	command(&c, EMU_CMD_MAP, 0, 0, 0);
 	struct emu_reply r = {0};
 	for (int i = -2; i < 15; i++) {
 		double t0 = now();
+		if (wipes && command(&c, EMU_CMD_WIPE, 0, 0, 0).status) {
+			fputs(text, stderr);
+			return 1;
+		}
+		if (i >= 0)
+			w[i] = now() - t0;
+		t0 = now();
 		r = command(&c, EMU_CMD_RUN, 0, 0, 1);
 		if (r.status) {
 			fputs(text, stderr);
@@ -393,8 +407,12 @@ static int measure(const char *image)
 			t[i] = now() - t0;
 	}
 	qsort(t, 15, sizeof *t, by_value);
-	printf("%.9f %.9f %llu %llu\n", t[0], t[7], (unsigned long long)r.switches,
+	printf("%.9f %.9f %llu %llu", t[0], t[7], (unsigned long long)r.switches,
 	       (unsigned long long)r.block_switches);
+	qsort(w, 15, sizeof *w, by_value);
+	if (wipes)
+		printf(" %.9f %.9f", w[0], w[7]);
+	putchar('\n');
 	return 0;
 }
 
@@ -448,7 +466,7 @@ int main(int argc, char **argv)
 	parse(timing ? argv[3] : argv[2]);
 	make_files();
 	if (timing)
-		return argv[1][1] == 'z' ? damage(argv[2]) : measure(argv[2]);
+		return argv[1][1] == 'z' ? damage(argv[2]) : measure(argv[2], argv[1][1] == 'w');
 	struct child c = {0};
 	uint32_t seen = 0;
 	for (uint32_t i = 0; i < (forward_only ? 2 : 5); i++) {
@@ -481,6 +499,19 @@ int main(int argc, char **argv)
 			if (!WIFEXITED(st) || WEXITSTATUS(st) != 1)
 				die("the image did not exit with code 1 after its report");
 			c.pid = 0;
+		} else if (wiped || i != 2) {
+			r = command(&c, EMU_CMD_WIPE, 0, 0, 0);
+			if (r.status > EMU_BAD_STATE || strcmp(status_names[r.status], wipe_status)) {
+				fprintf(stderr, "drive: WIPE got %u, wanted %s: %s", r.status,
+					wipe_status, text);
+				return 1;
+			}
+			if (r.status) {
+				waitpid(c.pid, NULL, 0);
+				close(c.to);
+				close(c.from);
+				c.pid = 0;
+			}
 		}
 	}
 	if (c.pid) {

@@ -4,6 +4,7 @@
  */
 #include "rt.h"
 #include <string.h>
+#include <sys/mman.h>
 
 static uint64_t mix(uint64_t x)
 {
@@ -37,6 +38,43 @@ static uint64_t block_place(uint64_t serial)
 		return base + (i * (step % n) + (h >> 32)) % n;
 	}
 	return serial;
+}
+
+/* A record and the place for its shared memory, side by side at an address by number. */
+enum { RECORD_BYTES = 24576, BLOCK_BYTES = RECORD_BYTES + EMU_MAX_SHARED + 8192 };
+_Static_assert(sizeof(struct block) <= RECORD_BYTES, "a block's record has its place");
+
+static struct block *block_at(unsigned i)
+{
+	return (void *)(EMU_BLOCKS_BASE + (uint64_t)i * BLOCK_BYTES);
+}
+
+struct block *block_make(void)
+{
+	unsigned i = wipe_pools()->blocks;
+	struct block *b = block_at(i);
+	void *at = mmap(b, BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (at != b)
+		report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for a block");
+	b->image = (char *)b + RECORD_BYTES;
+	wipe_pools_set(wipe_pools()->fibers, i + 1);
+	return b;
+}
+
+/* All blocks are free and empty. */
+void block_wipe(void)
+{
+	int few = (uint64_t)wipe_pools()->blocks * BLOCK_BYTES <= EMU_CLEAR_MOST;
+	emu_g.free_blocks = NULL;
+	for (unsigned i = wipe_pools()->blocks; i-- > 0;) {
+		struct block *b = block_at(i);
+		char *image = (char *)b + RECORD_BYTES;
+		wipe_clear((char *)b, (char *)b + BLOCK_BYTES, few);
+		b->image = image;
+		b->ring = emu_g.free_blocks;
+		emu_g.free_blocks = b;
+	}
 }
 
 void block_start(struct block *b, uint64_t serial)

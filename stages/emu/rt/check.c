@@ -16,11 +16,17 @@ const char emu_build_name[] = "sanitize";
 
 extern const char __executable_start[], _end[];
 
-static struct buffer last_buffer;
+static EMU_STATE struct buffer last_buffer;
 
 void hook_init(void)
 {
 	last_buffer = (struct buffer){0};
+}
+
+void hook_wipe(void)
+{
+	madvise((void *)((EMU_STACKS_BASE >> 3) + EMU_SHADOW_OFFSET), EMU_STACKS_BYTES >> 3,
+		MADV_DONTNEED);
 }
 
 static signed char *shadow_of(uintptr_t a)

@@ -7,6 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef EMU_CHECK
+enum { STACK_KIB = 256 };
+#else
+enum { STACK_KIB = 64 };
+#endif
+
 static int fd_in = 3;
 
 static int number(const char *text)
@@ -42,6 +48,7 @@ int main(int argc, char **argv)
 	if (argc % 2 == 0 || fd_in < 0 || fd_out < 0)
 		return 2;
 	report_io(fd_in, fd_out);
+	wipe_init();
 	report_install();
 	tick_install();
 	emu_g.index = UINT32_MAX;
@@ -49,6 +56,7 @@ int main(int argc, char **argv)
 
 	struct emu_command c;
 	const char *wrong;
+	unsigned kib;
 	while (command_read(&c)) {
 		switch (c.kind) {
 		case EMU_CMD_MAP:
@@ -56,6 +64,8 @@ int main(int argc, char **argv)
 			if (wrong)
 				report_fail(EMU_BAD_SCRIPT, 0, 0, NULL, "%s", wrong);
 			hook_init();
+			kib = script_get()->stack_kib;
+			wipe_seal((kib ? kib : STACK_KIB) * 1024);
 			report_reply(EMU_OK, "");
 			break;
 		case EMU_CMD_RUN:
@@ -67,6 +77,8 @@ int main(int argc, char **argv)
 			script_run(&c);
 			report_reply(EMU_OK, "");
 			break;
+		case EMU_CMD_WIPE:
+			wipe_back(); /* goes on behind wipe_seal, and replies there */
 		case EMU_CMD_QUIT:
 			report_reply(EMU_OK, "");
 			_exit(0);

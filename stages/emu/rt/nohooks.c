@@ -11,6 +11,10 @@ void hook_init(void)
 {
 }
 
+void hook_wipe(void)
+{
+}
+
 void hook_fiber_stack(char *low, char *high)
 {
 	(void)low;

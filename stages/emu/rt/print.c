@@ -6,6 +6,7 @@
  * them: a kernel that forgets to wait reads what was there before.
  */
 #include "rt.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,8 @@ struct copy {
 	unsigned commit; /* number of the batch it belongs to */
 };
 
-char emu_log[EMU_MAX_LOG];
-unsigned emu_log_bytes, emu_log_dropped;
+EMU_STATE char emu_log[EMU_MAX_LOG];
+EMU_STATE unsigned emu_log_bytes, emu_log_dropped;
 
 int emu_printf(const char *format, ...)
 {
@@ -85,9 +86,14 @@ void emu_copy_async(void *to, const void *from, unsigned bytes, unsigned zero)
 	sched_become_slow();
 	struct fiber *f = emu_cur;
 	if (!f->copies) {
-		void *at = mmap(NULL, MAX_COPIES * sizeof c, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (at == MAP_FAILED)
+		uintptr_t stack = (uintptr_t)f->stack_low - EMU_STACKS_BASE;
+		char *want = (char *)EMU_COPIES_BASE +
+			     stack / wipe_pools()->stack_bytes * (MAX_COPIES * sizeof c);
+		void *at = mmap(want, MAX_COPIES * sizeof c, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (at == MAP_FAILED && errno == EEXIST)
+			at = want; /* from before a WIPE */
+		if (at != want)
 			report_fail(EMU_NOT_EMULABLE, c.pc, 0, NULL,
 				    "no memory for asynchronous copies");
 		f->copies = at;

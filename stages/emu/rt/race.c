@@ -34,9 +34,9 @@ struct area {
 
 static struct area areas[EMU_MAX_BUFFERS + 1];
 static unsigned n_areas;
-static unsigned orders; /* events so far that may order anything */
+static EMU_STATE unsigned orders; /* events so far that may order anything */
 
-static struct {
+static EMU_STATE struct {
 	uintptr_t at;
 	unsigned bytes;
 	unsigned char old[64];
@@ -71,6 +71,13 @@ void hook_init(void)
 		area_add(emu_buffers[i].base, emu_buffers[i].bytes, 0);
 }
 
+/* the counters have gone back too */
+void hook_wipe(void)
+{
+	for (unsigned i = 0; i < n_areas; i++)
+		madvise(areas[i].cells, areas[i].bytes * sizeof *areas[i].cells, MADV_DONTNEED);
+}
+
 void hook_fiber_stack(char *low, char *high)
 {
 	(void)low;
@@ -79,7 +86,7 @@ void hook_fiber_stack(char *low, char *high)
 
 static struct area *area_of(uintptr_t at, unsigned n)
 {
-	static struct area *last = areas;
+	static EMU_STATE struct area *last = areas;
 	if (last < areas + n_areas && at >= last->base && at + n <= last->base + last->bytes)
 		return last;
 	for (unsigned i = 0; i < n_areas; i++)

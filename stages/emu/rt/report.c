@@ -13,11 +13,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-unsigned emu_notes;
+EMU_STATE unsigned emu_notes;
 
 static int fd_out = 4;
-static char note_text[1024];
-static size_t note_bytes;
+static EMU_STATE char note_text[1024];
+static EMU_STATE size_t note_bytes;
 
 void report_io(int in, int out)
 {
@@ -38,7 +38,7 @@ static void write_all(const void *p, size_t n)
 
 static void reply_send(uint32_t status, int line, const char *what)
 {
-	static char all[sizeof(struct emu_reply) + EMU_MAX_TEXT + EMU_MAX_LOG];
+	static EMU_STATE char all[sizeof(struct emu_reply) + EMU_MAX_TEXT + EMU_MAX_LOG];
 	struct emu_reply r = {.magic = EMU_MAGIC, .status = status, .launch = emu_g.index};
 	size_t n = strlen(what);
 	size_t notes = status == EMU_OK ? note_bytes : 0;
@@ -99,7 +99,7 @@ static void place(uintptr_t pc, int *line, const char **file)
 
 void report_fail(uint32_t status, uintptr_t pc, int line, const char *file, const char *format, ...)
 {
-	static char buf[EMU_MAX_TEXT];
+	static EMU_STATE char buf[EMU_MAX_TEXT];
 	emu_hot.busy = 1;
 	place(pc, &line, &file);
 	size_t n = describe(buf, sizeof buf, line, file);
@@ -158,7 +158,7 @@ static const char *waits_at(const struct fiber *f)
  * in one block. */
 void report_stuck(uint32_t status)
 {
-	static char buf[EMU_MAX_TEXT];
+	static EMU_STATE char buf[EMU_MAX_TEXT];
 	const struct fiber *first = NULL, *other = NULL;
 	struct block *b = emu_g.current ? emu_g.current : emu_g.ring;
 	unsigned waiting_grid = 0, waiting = 0;
@@ -327,7 +327,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 void report_install(void)
 {
-	static char stack[64 * 1024] __attribute__((aligned(16)));
+	static EMU_STATE char stack[64 * 1024] __attribute__((aligned(16)));
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
 	sigaltstack(&alternate, NULL);
 	struct sigaction a = {.sa_flags = SA_SIGINFO | SA_ONSTACK};

@@ -27,6 +27,15 @@ enum {
 #define EMU_STACKS_BASE 0x2000000000ull
 #define EMU_STACKS_BYTES 0x0800000000ull
 #define EMU_SHADOW_OFFSET 0x1000000000ull
+/* The checkpoint (wipe.c), pending asynchronous copies, records and saved shared memory of blocks. */
+#define EMU_SEALED_BASE 0x1200000000ull
+#define EMU_COPIES_BASE 0x1220000000ull
+#define EMU_COPIES_BYTES 0x0080000000ull
+#define EMU_BLOCKS_BASE 0x1600000000ull
+#define EMU_CLEAR_MOST (256ull << 20) /* pools up to this size are cleared in place */
+
+/* State of the runtime that a launch may change. Whatever lies outside must stay as MAP left it. */
+#define EMU_STATE __attribute__((section("emu_state")))
 
 enum fiber_state {
 	FIBER_IDLE,
@@ -204,6 +213,8 @@ void block_start(struct block *b, uint64_t serial);
 void block_exit_thread(struct block *b, unsigned lin);
 void block_release_barrier(struct block *b);
 void grid_check(void);
+struct block *block_make(void);
+void block_wipe(void);
 
 /* shared.c */
 void shared_enter(struct block *b);
@@ -217,6 +228,19 @@ struct fiber *fiber_get(void (*entry)(void));
 void fiber_put(struct fiber *f);
 extern struct fiber *emu_all_fibers;
 const struct fiber *fiber_of_guard(uintptr_t address);
+
+void stack_wipe(void);
+
+/* wipe.c: the process as it was after MAP. What is here is read-only for a kernel. */
+struct wipe_pools {
+	unsigned fibers, blocks, stack_bytes;
+};
+const struct wipe_pools *wipe_pools(void);
+void wipe_pools_set(unsigned fibers, unsigned blocks);
+void wipe_init(void);
+void wipe_seal(unsigned stack_bytes);
+void wipe_clear(char *low, char *high, int keep); /* zero; mapped pages stay if keep */
+void wipe_back(void) __attribute__((noreturn));
 
 /* script.c */
 const char *script_map(void); /* NULL or what is wrong */
@@ -248,6 +272,7 @@ extern unsigned emu_log_bytes, emu_log_dropped;
 /* hooks that only some builds fill; check.c, race.c, or nohooks.c */
 extern const char emu_build_name[];
 void hook_init(void);
+void hook_wipe(void); /* forget all runs since hook_init */
 void hook_fiber_stack(char *low, char *high); /* addresses that stacks will use */
 void hook_sync_op(void);		      /* an atomic, fence or flag access may order things */
 void hook_copy(void *to, const void *from, size_t bytes, uintptr_t pc);

@@ -7,15 +7,14 @@
  * goes on to the next resident block, or starts a new one up to the residency.
  */
 #include "rt.h"
-#include <stdlib.h>
 #include <string.h>
 
-struct emu_hot emu_hot;
-struct launch_state emu_g;
-struct fiber emu_main_fiber;
-struct fiber *emu_cur = &emu_main_fiber;
-struct emu_slot emu_thread;
-struct emu_u3 emu_blockIdx, emu_blockDim, emu_gridDim;
+EMU_STATE struct emu_hot emu_hot;
+EMU_STATE struct launch_state emu_g;
+EMU_STATE struct fiber emu_main_fiber;
+EMU_STATE struct fiber *emu_cur = &emu_main_fiber;
+EMU_STATE struct emu_slot emu_thread;
+EMU_STATE struct emu_u3 emu_blockIdx, emu_blockDim, emu_gridDim;
 
 enum choice { RESUME, FRESH, END };
 
@@ -78,9 +77,7 @@ static struct block *block_new(void)
 	if (b) {
 		emu_g.free_blocks = b->ring;
 	} else {
-		b = calloc(1, sizeof *b);
-		if (!b)
-			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "no memory for a block");
+		b = block_make();
 	}
 	block_start(b, emu_g.started++);
 	struct block *at = emu_g.ring;

@@ -8,7 +8,6 @@
  */
 #include "rt.h"
 #include <string.h>
-#include <sys/mman.h>
 
 static void shared_poison(char *p, size_t n)
 {
@@ -26,12 +25,6 @@ void shared_enter(struct block *b)
 	if (owner == b || n == 0)
 		return;
 	if (owner) {
-		if (!owner->image)
-			owner->image = mmap(NULL, EMU_MAX_SHARED + 8192, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (owner->image == MAP_FAILED)
-			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL,
-				    "no memory for a block's shared memory");
 		memcpy(owner->image, emu_tls_begin, n);
 		owner->image_state = IMAGE_SAVED;
 	}

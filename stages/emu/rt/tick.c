@@ -14,7 +14,7 @@
 
 enum { DEFAULT_STALL_MS = 5000, PATIENCE = 10, CHECK_TICKS = 16 };
 
-uint64_t emu_ticks;
+EMU_STATE uint64_t emu_ticks;
 
 static uint64_t cpu_ms(void)
 {
@@ -52,7 +52,7 @@ static int computes(struct fiber *f, const ucontext_t *u)
 
 static void watch(const ucontext_t *u)
 {
-	static uint64_t seen, since_ms, ticks, computing;
+	static EMU_STATE uint64_t seen, since_ms, ticks, computing;
 	const struct emu_script *s = script_get();
 	if (seen != emu_g.progress) {
 		seen = emu_g.progress;
