@@ -106,6 +106,10 @@ if [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ]; then
 	{ cat "$kernel"; echo '__device__ int counter;'; echo '__global__ void g() { counter++; }'; } >k.cu
 	try emu
 	ok "guard.module_state" refused guard.module_state ""
+	{ cat "$kernel"; echo '#define JOIN(a, b) a##b'
+		echo 'extern "C" char JOIN(em, u_log)[]; __global__ void g() { JOIN(em, u_log)[0]++; }'; } >k.cu
+	try emu
+	ok "a name put together" refused guard.undefined_symbol "emu_log"
 	{ cat "$kernel"; echo 'int broken'; } >k.cu
 	try emu
 	ok "compile.error" refused compile.error ""
