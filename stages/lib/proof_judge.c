@@ -21,7 +21,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-const struct proof_budget PROOF_JUDGE_EMU = {.reps = 10, .held_reps = 5, .held_out = -1, .probes = 12, .probe_s = 0.6, .wall_s = 2.0};
+const struct proof_budget PROOF_JUDGE_EMU = {
+	.reps = 10, .held_reps = 5, .held_out = -1, .probes = 12, .probe_s = 0.6, .wall_s = 2.0,
+};
 const struct proof_budget PROOF_TUNE_EMU = {.reps = 4, .held_reps = 2, .held_out = 1, .wall_s = 0.5};
 
 /* How two runs on the same inputs differ. */
