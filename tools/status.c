@@ -88,8 +88,16 @@ static int print_run(struct err *e)
 
 static int by_name(const char *dir, struct dirent ***list)
 {
+	*list = NULL;
 	int n = scandir(dir, list, NULL, alphasort);
 	return n < 0 ? 0 : n;
+}
+
+static void names_free(struct dirent **list, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
 }
 
 static void print_champion(const char *spec, const char *device)
@@ -126,7 +134,9 @@ static int print_champions(const char *only)
 				print_champion(spec, devices[k]->d_name);
 				shown++;
 			}
+		names_free(devices, m);
 	}
+	names_free(specs, n);
 	if (!shown)
 		puts("no champion yet: the baseline stands");
 	return 0;

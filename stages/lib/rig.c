@@ -74,16 +74,17 @@ int rig_candidate(struct rig *r, struct err *e)
 	return 0;
 }
 
-/* The baseline is the spec's own source: built here, or found in the box's cache. */
+/* Baseline and champion are built here from their sources (or found in the box's cache), so that both
+ * arms come from the compiler and the emulator of today, whatever made the champion's own record. */
 static int build(struct rig *r, struct rig_arm *a, const struct buf *kernel, const struct buf *plan,
-		 struct err *e)
+		 const char *what, struct err *e)
 {
 	struct image *m = xcalloc(1, sizeof *m);
-	int rc = image_text(m, r->spec, kernel, plan, "baseline/plan.json", e);
+	int rc = image_text(m, r->spec, kernel, plan, what, e);
 	if (rc == 0) {
 		rc = image_build(m, r->spec, "emu-fast", NULL, NULL, e);
 		if (rc == 0 && !m->ok)
-			rc = err_set(e, EX_HARNESS, "the baseline of '%s' does not compile: %s",
+			rc = err_set(e, EX_HARNESS, "%s of '%s' does not compile: %s", what,
 				     r->spec->name, m->box.message);
 		if (rc == 0) {
 			snprintf(a->image, sizeof a->image, "%s", m->box.path);
@@ -103,7 +104,7 @@ static int baseline_into(struct rig *r, struct rig_arm *a, struct err *e)
 	    stage_spec(r->s, NULL, "baseline/plan.json", RIG_FILE_MAX, &plan, e) == 0)
 		rc = take_plan(r, a, &kernel, &plan, "baseline/plan.json", e);
 	if (rc == 0 && r->emu)
-		rc = build(r, a, &kernel, &plan, e);
+		rc = build(r, a, &kernel, &plan, "the baseline", e);
 	buf_free(&kernel);
 	buf_free(&plan);
 	return rc;
@@ -130,33 +131,20 @@ static int read_of_trial(const char *trial, const char *file, struct buf *out, s
 	return file_read(path, RIG_FILE_MAX, out, e);
 }
 
-/* A champion is taken from its own trial; its hashes must be those the state names. */
+/* A champion's sources are its own trial's; their hashes must be those the state names. */
 static int champion_of(struct rig *r, struct rig_arm *a, const char *want, struct err *e)
 {
 	struct buf kernel = BUF_INIT, plan = BUF_INIT;
-	struct verdict_in tune;
 	int rc = -1;
 	if (read_of_trial(a->trial, "candidate/kernel.cu", &kernel, e) == 0 &&
 	    read_of_trial(a->trial, "candidate/plan.json", &plan, e) == 0)
 		rc = take_plan(r, a, &kernel, &plan, "champion's plan.json", e);
+	if (rc == 0 && strcmp(a->candidate, want) != 0)
+		rc = err_set(e, EX_BADINPUT, "trials/%s/candidate is not the champion recorded", a->trial);
+	if (rc == 0 && r->emu)
+		rc = build(r, a, &kernel, &plan, "the champion", e);
 	buf_free(&kernel);
 	buf_free(&plan);
-	if (rc != 0)
-		return -1;
-	if (strcmp(a->candidate, want) != 0)
-		return err_set(e, EX_BADINPUT, "trials/%s/candidate is not the champion recorded",
-			       a->trial);
-	if (!r->emu)
-		return 0;
-	if (verdict_read(a->trial, STEP_TUNE, &tune, e) != 0)
-		return -1;
-	const char *sha = verdict_in_output(&tune, RIG_ARTEFACT);
-	if (sha)
-		memcpy(a->image_sha, sha, HASH_HEX);
-	else
-		rc = err_set(e, EX_BADINPUT, "'%s' names no %s", tune.path, RIG_ARTEFACT);
-	trial_path(a->image, a->trial, RIG_ARTEFACT);
-	verdict_in_free(&tune);
 	return rc;
 }
 
