@@ -3,6 +3,7 @@
 # Everything the evidence file holds, in the order it holds it. Needs an sm_90a GPU, its driver and NVRTC. Usage: all.sh [WORKDIR [cache+drift]]
 cd "$(dirname "$0")" || exit 111
 work=${1:-$(mktemp -d)}
+mkdir -p "$work" || exit 111
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64"
 step() { echo "== $*"; timeout 150 "$@" 2>&1; rc=$?; [ $rc = 0 ] || echo "exit $rc"; }
 
@@ -33,7 +34,8 @@ drift() {
 
 date -u '+%Y-%m-%d %H:%M UTC'
 step nvidia-smi --query-gpu=name,driver_version,vbios_version,clocks.sm,clocks.mem,power.draw,ecc.mode.current,mig.mode.current --format=csv
-step cc -O2 -std=gnu11 -o "$work/run" run.c -ldl -lm || exit
+step cc -O2 -std=gnu11 -o "$work/run" run.c -ldl -lm
+[ -x "$work/run" ] || exit 111
 case $2 in cache+drift) cache; drift; exit ;; esac
 step "$work/run" --shape 300,72,40 CLUSTER=1 STAGES=3
 step "$work/run" --shape 300,72,40
