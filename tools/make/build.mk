@@ -42,6 +42,12 @@ $(B)/ok/deps: tools/install-deps | $(B)/ok
 	$(Q)tools/install-deps
 	$(Q)touch $@
 
+# What only tests need comes when tests are built.
+$(B)/ok/test-deps: tools/install-deps | $(B)/ok/deps
+	$(Q)tools/install-deps --tests
+	$(Q)touch $@
+$(patsubst %.c,$(B)/obj/%.o,$(TEST_SRC)): | $(B)/ok/test-deps
+
 FLAGS_NOW = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LDLIBS)
 ifeq (,$(wildcard $(B)/ok/deps))
 $(B)/ok/flags: FORCE
