@@ -9,6 +9,7 @@
  */
 #include "buf.h"
 #include "checker_call.h"
+#include "device.h"
 #include "fakes.h"
 #include "file.h"
 #include "hostref.h"
@@ -454,7 +455,7 @@ static int run(struct check *c, struct err *e)
 	double least = INFINITY;
 	struct checker_opts o = {.device = "emu", .spec_dir = c->dir, .trial = "check", .stage = "check"};
 
-	if (spec_load(c->dir, &c->spec, e) < 0)
+	if (spec_load(c->dir, &c->spec, e) < 0 || device_takes("emu", c->spec, e) < 0)
 		return -1;
 	printf("spec '%s' (%s) on emu\n", c->spec->name, c->spec->op_type);
 	say(c, 1, "spec.json is sound: %d inputs, %d outputs, %d public, %d held-out, %d tiny workloads",

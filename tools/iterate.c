@@ -300,7 +300,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		die_err(&e);
 	struct spec *spec; /* a problem that cannot be read must not become a run */
 	snprintf(path, sizeof path, "specs/%s", p->spec);
-	if (spec_load(path, &spec, &e))
+	if (spec_load(path, &spec, &e) || device_takes(p->device, spec, &e))
 		die_err(&e);
 	spec_free(spec);
 	if (strcmp(p->proposer, "openai") == 0)

@@ -36,3 +36,12 @@ const char *device_note(const char *name)
 		return "simulated: synthetic figures";
 	return strcmp(name, "emu") == 0 ? "emulated: not a GPU speed" : "";
 }
+
+int device_takes(const char *name, const struct spec *s, struct err *e)
+{
+	/* The emulator has its own headers; a tree such as CUTLASS needs the real compiler. */
+	if (s->nheaders && strcmp(name, "emu") == 0)
+		return err_set(e, EX_NOENV, "'%s' needs the header tree '%s', which device emu does not take",
+			       s->name, s->header[0]);
+	return 0;
+}

@@ -10,6 +10,7 @@
 #define TS_DEVICE_H
 
 #include "err.h"
+#include "spec.h"
 
 /* The best device that works here. */
 const char *device_default(void);
@@ -19,5 +20,8 @@ int device_check(const char *name, struct err *e);
 
 /* What the figures of a device are worth, for banners and tables: "" for a real GPU. */
 const char *device_note(const char *name);
+
+/* Can the device run problems like this one? EX_NOENV with the reason when it cannot. */
+int device_takes(const char *name, const struct spec *s, struct err *e);
 
 #endif

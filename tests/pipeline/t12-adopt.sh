@@ -1,5 +1,6 @@
 #!/bin/sh
-# Somebody else's record, judged here: make adopt FROM=. The real stages, simulated.
+# Somebody else's record, judged here: make adopt FROM=; problems a device cannot take. The real stages,
+# simulated.
 . "$(dirname "$0")/../lib.sh"
 real_tree
 make_quiet() { make "$@" >"$work/said" 2>&1; }
@@ -17,4 +18,9 @@ mkdir "$work/folder" && cp specs/softmax/baseline/kernel.cu specs/softmax/baseli
 sed -i 's/"value": 256/"value": 64/' "$work/folder/plan.json"
 ok "adopt takes a folder of two files" make_quiet adopt FROM="$work/folder" SPEC=softmax DEVICE=sim
 ok "a folder of neither is a usage error" has "holds no kernel.cu" make adopt FROM="$work"
+# A problem that a device cannot take is refused before anything is made.
+cp -r specs/softmax specs/trees
+jq '.name = "trees" | .headers = ["cutlass"]' specs/softmax/spec.json >specs/trees/spec.json
+ok "emu takes no header trees: iterate" has "header tree 'cutlass'" make iterate SPEC=trees DEVICE=emu N=1
+ok "emu takes no header trees: check" has "header tree 'cutlass'" make check SPEC=trees
 finish
