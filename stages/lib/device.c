@@ -5,6 +5,7 @@
  */
 #include "device.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,4 +45,19 @@ int device_takes(const char *name, const struct spec *s, struct err *e)
 		return err_set(e, EX_NOENV, "'%s' needs the header tree '%s', which device emu does not take",
 			       s->name, s->header[0]);
 	return 0;
+}
+
+int device_gpus(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	int n = 0;
+	if (!lib)
+		return 0;
+	/* POSIX lets dlsym's pointer become a function pointer; ISO C wants the detour. */
+	int (*init)(unsigned) = NULL, (*count)(int *) = NULL;
+	*(void **)&init = dlsym(lib, "cuInit");
+	*(void **)&count = dlsym(lib, "cuDeviceGetCount");
+	if (!init || !count || init(0) || count(&n) || n < 0)
+		n = 0;
+	return n; /* the driver stays loaded: it does not like to be unloaded */
 }

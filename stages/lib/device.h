@@ -24,4 +24,8 @@ const char *device_note(const char *name);
 /* Can the device run problems like this one? EX_NOENV with the reason when it cannot. */
 int device_takes(const char *name, const struct spec *s, struct err *e);
 
+/* GPUs that answer the driver (cuInit), found at run time; 0 where there is no driver. This version
+ * only says so: kernels run on them with device cuda, which is not in it. */
+int device_gpus(void);
+
 #endif

@@ -154,6 +154,10 @@ void summary_banner(const struct run *r)
 	run_trial(r, r->n - 1, last);
 	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
 	       *note ? " (" : "", note, *note ? ")" : "", first, last);
+	int gpus = strcmp(r->device, "emu") == 0 ? device_gpus() : 0;
+	if (gpus)
+		printf("  note      %d GPU%s here answer%s, but device cuda is not in this version\n", gpus,
+		       gpus > 1 ? "s" : "", gpus > 1 ? "" : "s");
 	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
 	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
 	       (long long)r->seed);
