@@ -52,7 +52,8 @@ wait_for() { # wait_for SECONDS COMMAND...: until it is true
 	done
 	return 1
 }
-child_of() { pgrep -P "$1" | head -n 1; }
+# By /proc: a bare machine has no pgrep.
+child_of() { cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$1" '$4 == parent { print $1; exit }'; }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
 
 for victim in iterate make wrapper stage; do
