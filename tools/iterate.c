@@ -395,6 +395,8 @@ static int finish(const struct run *r, int made, const char *bin)
 	int rolled, done = runs_closed(r, next);
 	if (*next ? record_catch_up(&rolled, &e) : recover_end(r, &e))
 		die_err(&e);
+	if (*next)
+		summary_page(bin, NULL, &e); /* it no longer says that the run is on; a failure stops nothing */
 	if (*next && stopped) {
 		fflush(stdout);
 		printf("stopped%s; `make iterate` continues at %s\n",

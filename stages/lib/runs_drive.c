@@ -6,8 +6,11 @@
 #include "runs.h"
 
 #include "buf.h"
+#include "file.h"
 #include "json.h"
+#include "lock.h"
 #include "spawn.h"
+#include "summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,44 @@ static size_t jobserver(const char *flags, struct spawn_fd fds[2])
 static long long jobs(const struct run *r)
 {
 	return r->width > 1 ? (long long)r->width + 1 : 1;
+}
+
+/* How many trials of the run are closed, from `known` on: they close in order. */
+static int64_t closed_of(const struct run *r, int64_t known)
+{
+	char id[TRIAL_ID], path[TRIAL_PATH];
+	for (; run_trial(r, known, id) == 0; known++) {
+		trial_step_path(path, id, STEP_PROMOTE);
+		if (!file_exists(path))
+			break;
+	}
+	return known;
+}
+
+/* While make works: the report follows, at most every two seconds and never beside a timing (on emu
+ * the lane is the processor). A report that fails stops nothing. 0 ended, -1 error. */
+static int wait_and_report(const struct run *r, const char *bin, struct spawn_proc *proc,
+			   struct spawn_result *res, struct err *e)
+{
+	const double step_s = 0.25, least_s = 2;
+	char lane[TRIAL_NAME + 8], text[96];
+	int64_t closed = closed_of(r, 0), shown = closed;
+	double since = 0;
+	int running, shares = strcmp(r->device, "emu") == 0;
+	snprintf(lane, sizeof lane, "lane-%.64s", r->device);
+	while ((running = spawn_wait(proc, step_s, res, e)) == 1) {
+		since += step_s;
+		closed = closed_of(r, closed);
+		if (closed == shown || since < least_s || (shares && lock_holder(lane)))
+			continue;
+		struct err ignored;
+		snprintf(text, sizeof text, "%s: %lld of %lld trials closed", r->name, (long long)closed,
+			 (long long)r->n);
+		summary_page(bin, text, &ignored);
+		shown = closed;
+		since = 0;
+	}
+	return running;
 }
 
 int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct err *e)
@@ -72,7 +113,7 @@ int runs_drive(const struct run *r, const char *bin, volatile pid_t *pid, struct
 	if (spawn_start(&q, &proc, e))
 		return -1;
 	*pid = proc.pid;
-	if (spawn_wait(&proc, -1, &res, e) < 0)
+	if (wait_and_report(r, bin, &proc, &res, e) < 0)
 		return -1;
 	*pid = 0;
 	return res.code >= 0 ? res.code : 128 + res.signal;

@@ -174,25 +174,30 @@ void summary_banner(const struct run *r)
 	fflush(stdout);
 }
 
+int summary_page(const char *bin, const char *running, struct err *e)
+{
+	char program[600];
+	snprintf(program, sizeof program, "%.580s/render", bin);
+	const char *argv[] = {program, running ? "--running" : NULL, running, NULL};
+	struct spawn_request q = {.argv = argv, .out = SPAWN_NULL, .err = SPAWN_KEEP, .wall_s = 300};
+	struct spawn_result res;
+	if (spawn_run(&q, &res, e))
+		return -1;
+	int code = res.code;
+	spawn_result_free(&res);
+	return code ? err_set(e, EX_HARNESS, "the report could not be written") : 0;
+}
+
 int summary_print(const struct run *r, const char *bin, struct err *e)
 {
 	struct summary s;
-	char program[600];
-	snprintf(program, sizeof program, "%.580s/render", bin);
-	const char *argv[] = {program, NULL};
-	struct spawn_request q = {.argv = argv, .out = SPAWN_NULL, .err = SPAWN_KEEP, .wall_s = 300};
-	struct spawn_result res;
 	summary_read(r, &s);
 	printf("run %s is done: %s on %s\n", r->name, r->spec, r->device);
 	summary_rows(r, &s);
 	summary_free(&s);
 	fflush(stdout);
-	if (spawn_run(&q, &res, e))
+	if (summary_page(bin, NULL, e))
 		return -1;
-	int code = res.code;
-	spawn_result_free(&res);
-	if (code)
-		return err_set(e, EX_HARNESS, "the report could not be written");
 	puts("  report    reports/index.html");
 	return 0;
 }

@@ -30,6 +30,9 @@ void summary_free(struct summary *s);
 void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
 void summary_banner(const struct run *r); /* what is about to run, and what is reused */
 
+/* Let BIN/render write the report; RUNNING ("r0001: 3 of 10 trials closed") while a run is on, else NULL. */
+int summary_page(const char *bin, const char *running, struct err *e);
+
 /* The rows, then the report is rendered by BIN/render and its path printed. */
 int summary_print(const struct run *r, const char *bin, struct err *e);
 

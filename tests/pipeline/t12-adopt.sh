@@ -19,6 +19,7 @@ sed -i 's/"value": 256/"value": 64/' "$work/folder/plan.json"
 ok "adopt takes a folder of two files" make_quiet adopt FROM="$work/folder" SPEC=softmax DEVICE=sim
 ok "a folder of neither is a usage error" has "holds no kernel.cu" make adopt FROM="$work"
 # A problem that a device cannot take is refused before anything is made.
+rm -f specs && cp -r "$root/specs" specs # the tree's link would lead into the sources
 cp -r specs/softmax specs/trees
 jq '.name = "trees" | .headers = ["cutlass"]' specs/softmax/spec.json >specs/trees/spec.json
 ok "emu takes no header trees: iterate" has "header tree 'cutlass'" make iterate SPEC=trees DEVICE=emu N=1
@@ -28,4 +29,14 @@ printf 'int cuInit(unsigned f) { return (int)f; }\nint cuDeviceGetCount(int *n) 
 mkdir driver && ${CC:-cc} -shared -fPIC -o driver/libcuda.so.1 fake.c
 ok "the banner says that GPUs answer" has "2 GPUs here answer" \
 	env LD_LIBRARY_PATH="$PWD/driver" make iterate DEVICE=emu SPEC=vector_add N=1
+# The report follows a run while it is on, and says so only then.
+make iterate NEW=1 SPEC=softmax DEVICE=sim PROPOSER=sweep N=3 SIM_SECONDS=3 >said 2>&1 &
+seen=no
+for _ in $(seq 120); do
+	grep -q 'Running: .* of 3 trials closed' reports/index.html 2>/dev/null && seen=yes && break
+	sleep 0.25
+done
+wait
+ok "the page says that a run is on" same yes $seen
+ok "and no longer when it is done" same 0 "$(grep -c Running: reports/index.html)"
 finish
