@@ -281,8 +281,11 @@ static int promote_work(struct stage *s, struct err *e)
 	if (decide(s, &c, e))
 		return -1;
 	put_data(s, &c, after);
+	double best = after ? json_get_num(after, "best_ratio", 0) : 0;
 	if (c.kept)
 		verdict_headline(&s->v, "KEPT %.2fx of the baseline", measured(s, "ratio_baseline"));
+	else if (best > 0)
+		verdict_headline(&s->v, "%s; best so far %.2fx", s->v.code, best);
 	return 0;
 }
 
