@@ -113,7 +113,9 @@ check_record() {
 	verdicts >"$work/got"
 	refs >"$work/got.refs"
 	ids >"$work/ids"
-	ok "every kill was made" same "$kills" "$(jq -r 'select(.kill) | .kill' "$work/kills" | wc -l)"
+	# The short form may be over before all are made: how fast a run is, is the machine's affair.
+	ok "at least ${least:-$kills} kills were made" \
+		test "$(jq -r 'select(.kill) | .kill' "$work/kills" | wc -l)" -ge "${least:-$kills}"
 	ok "a make that nobody disturbed works" sessions_explained
 	ok "one run" same r0001 "$(ls trials/runs)"
 	ok "the verdicts are those of the run left alone" diff "$work/want" "$work/got"
