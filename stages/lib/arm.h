@@ -2,7 +2,7 @@
  * arm.h - one candidate (or champion, baseline, reference) ready to run on a device.
  *
  * The same calls for every device: emu (a confined child that maps the memfds and speaks
- * stages/emu/protocol.h), sim (no execution, a deterministic figure), cuda (a worker, later).
+ * stages/emu/protocol.h), sim (no execution, a deterministic figure), a GPU (a worker of its own).
  * The clock is ours, read in this process around the request and its reply; nothing a candidate
  * prints or returns is ever taken for a time or a verdict. On emu elapsed_ns is the CPU time the
  * kernel has accounted to the child between the two readings: an emulated kernel is one thread that
@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 struct plan;
+struct facts;
 
 enum arm_status {
 	ARM_OK = 0,
@@ -43,7 +44,9 @@ enum arm_status {
 enum arm_order { ARM_FORWARD = 0, ARM_REVERSE = 1, ARM_SHUFFLED = 2 }; /* threads and blocks */
 
 struct arm_opts {
-	const char *device;     /* "emu", "sim" */
+	const char *device;     /* "emu", "sim", or the slug of a GPU's model */
+	const struct facts *facts; /* of the device; NULL: facts_find(device), which knows emu and sim */
+	const char *gpu;        /* GPU: UUID of the one to use */
 	const char *artefact;   /* file made by the box */
 	const char *artefact_sha;
 	int sanitize;           /* emu: the image is an emu-sanitize or emu-race build */
@@ -53,6 +56,7 @@ struct arm_opts {
 	const struct axes *axes;       /* the workload's, complete */
 	const struct mem_layout *layout; /* this and the fds: not used by sim */
 	int in_fd, rw_fd;       /* borrowed */
+	const int *fd;          /* GPU: one shareable handle for each buffer of the layout, borrowed */
 	int64_t timeout_ns;     /* per run, 0: 10 s */
 	const char *sim_key;    /* sim only: identifies candidate and search seed, see sim.h */
 };

@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct plan_compile;
+
 #define BOX_LOG_MAX 16384 /* bytes of compiler log kept, printable ASCII and newline */
 
 struct box_macro {
@@ -31,7 +33,7 @@ struct box_macro {
 };
 
 struct box_request {
-	const char *mode; /* "emu-fast", "emu-sanitize" or "emu-race" */
+	const char *mode; /* "emu-fast", "emu-sanitize", "emu-race" or "cuda" */
 	const char *source; /* kernel.cu, any text */
 	size_t source_len;
 	const char *const *entries; /* kernel names the plan launches */
@@ -39,6 +41,13 @@ struct box_request {
 	const struct box_macro *macros; /* -DNAME=value: tunables and const axes */
 	size_t macro_count;
 	int fast_math;       /* plan's compile.fast_math */
+	/* mode "cuda" */
+	const char *arch;    /* "sm_90a" */
+	const struct plan_compile *knobs; /* all of them; NULL: the defaults */
+	const char *const *headers; /* declared trees: absolute folders, read-only in the box */
+	size_t header_count;
+	int trusted;         /* 1: our own code (stages/gpu, references): not gated */
+	const char *out_name; /* file name in out_dir; NULL: the mode */
 	const char *out_dir; /* artefact is written as OUT_DIR/MODE; NULL: only the cache entry */
 	double wall_s;       /* 0: 120 */
 	uint64_t memory;     /* 0: 4 GiB */
@@ -51,7 +60,9 @@ struct box_result {
 	char message[256]; /* one line for people */
 	char log[BOX_LOG_MAX + 1]; /* scrubbed: no path of this machine */
 	char sha256[HASH_HEX];     /* of the artefact */
-	char path[4096];   /* where it lies: OUT_DIR/MODE, or the cache entry */
+	char path[4096];   /* where it lies: OUT_DIR/NAME, or the cache entry */
+	char ptx[4096];    /* mode "cuda": its PTX beside it, path + ".ptx" */
+	char ptx_sha256[HASH_HEX];
 	cJSON *facts;      /* what the ELF scan found (object), or NULL */
 	char compiler[128];
 	double seconds;    /* of the compile that made it */

@@ -43,7 +43,8 @@ enum {
 enum checker_mode { CHECKER_PUBLIC = 0, CHECKER_HELD_OUT = 1, CHECKER_TINY = 2 };
 
 struct checker_opts {
-	const char *device;   /* "emu": how references are run */
+	const char *device;   /* "emu", or the slug of a GPU's model: where references run */
+	const char *gpu;      /* UUID of the GPU, NULL on emu */
 	const char *run_dir;  /* "trials/runs/r0001": key and spec snapshot; NULL: throw-away key */
 	const char *spec_dir; /* NULL: RUN_DIR/spec */
 	const char *trial;    /* "0007"; with run_dir NULL any text */
@@ -53,7 +54,7 @@ struct checker_opts {
 struct checker_open {
 	enum checker_mode mode;
 	uint32_t index;             /* of the workload in its list; held-out: any number */
-	int emu;                    /* 1: the workload's emu axes */
+	int emu;                    /* 1: the workload's emu axes; 0 on a GPU */
 	int fence;                  /* 1: unmapped page behind each buffer */
 	uint32_t n_ws;              /* workspaces: the largest any arm needs, per slot */
 	uint64_t ws[CHECKER_WS];
@@ -64,7 +65,8 @@ struct checker_work {
 	uint32_t id;
 	struct axes axes;           /* complete, by axis index of the spec */
 	struct mem_layout layout;
-	int in_fd, rw_fd;           /* ours to close: checker_close does */
+	int in_fd, rw_fd;           /* emu. Ours to close: checker_close does */
+	int nfds, fd[MEM_MAX];      /* GPU: shareable handle of each buffer of the layout; likewise */
 	uint32_t regimes;           /* bit per enum fill_regime that this spec allows */
 };
 

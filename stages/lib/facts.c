@@ -85,6 +85,11 @@ int facts_clusters(const struct facts *f, const char *entry, int64_t threads, in
 	return 0;
 }
 
+enum device_class device_class_of(const char *device)
+{
+	return !strcmp(device, "emu") ? DEVICE_EMU : !strcmp(device, "sim") ? DEVICE_SIM : DEVICE_CUDA;
+}
+
 const char *device_class_name(enum device_class c)
 {
 	return c == DEVICE_EMU ? "emu" : c == DEVICE_SIM ? "sim" : "cuda";

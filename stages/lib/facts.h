@@ -33,6 +33,7 @@ struct facts {
 	int64_t warp_size;
 	int64_t l2_bytes;
 	int64_t max_cluster;      /* blocks of one cluster */
+	int64_t clusters[17];     /* GPU: clusters of i blocks that fit at once, one block per SM; 0 unknown */
 	int64_t max_grid[3];
 	int64_t max_block[3];
 	int one_config;           /* one build serves all sizes: a tunable's `choose` is not looked at */
@@ -48,8 +49,10 @@ struct facts {
 	void *occupancy_ctx; /* of both */
 };
 
-/* "emu" or "sim". Any other name: -1, EX_BADUSE. */
+/* "emu" or "sim". Any other name: -1, EX_BADUSE: a GPU's come from gpu.h. */
 int facts_find(const char *device, struct facts *out, struct err *e);
+/* Any other name is the slug of a GPU's model: DEVICE_CUDA. */
+enum device_class device_class_of(const char *device);
 
 /* Resident blocks per SM for `threads` per block and `shared` bytes per block; 0 if none fits. */
 int facts_occupancy(const struct facts *f, const char *entry, int64_t threads, int64_t shared,

@@ -21,12 +21,22 @@
 #include "plan.h"
 #include "spec.h"
 
+/* Artefacts of one candidate on a GPU, where `choose` may ask for several images: one for each of
+ * plan_configs(), in that order. */
+struct image_set {
+	int n;
+	struct plan_config config[PLAN_MAX_CONFIGS];
+	char path[PLAN_MAX_CONFIGS][512];
+	char sha[PLAN_MAX_CONFIGS][HASH_HEX];
+};
+
 struct image {
 	struct buf source;
 	char source_sha[HASH_HEX], plan_sha[HASH_HEX];
 	struct plan *plan;
 	int ok;            /* after image_build */
-	struct box_result box; /* path, sha256, code, log, isolation */
+	struct box_result box; /* path, sha256, code, log, isolation; of the first that fails, else the first */
+	struct image_set set;  /* after image_build_gpu */
 };
 
 /* `dir`/`source` and `dir`/`plan`. */
@@ -38,6 +48,14 @@ int image_text(struct image *m, const struct spec *s, const struct buf *source,
 /* mode "emu-fast"...; config NULL: the plan's current one; out_dir NULL: cache entry only. */
 int image_build(struct image *m, const struct spec *s, const char *mode,
 		const struct plan_config *config, const char *out_dir, struct err *e);
+/* All images of the plan for a GPU, each gated (cubin.h): files OUT_DIR/cuda-0, cuda-1, ..., and
+ * their PTX beside them as cuda-0.ptx; out_dir NULL: cache entries only. `arch` as in gpu.h;
+ * `spec_dir` holds the spec's header trees. */
+int image_build_gpu(struct image *m, const struct spec *s, const char *spec_dir, const char *arch,
+		    const char *out_dir, struct err *e);
+/* Which image serves a workload: 0..n-1, -1 and the error when none does. */
+int image_pick(const struct image_set *set, const struct plan *p, const struct spec *s, const struct axes *a,
+	       const struct facts *f, struct err *e);
 void image_free(struct image *m);
 
 #endif

@@ -19,20 +19,24 @@
 #include "checker_call.h"
 #include "confine.h"
 #include "jsonw.h"
+#include "image.h"
 #include "plan.h"
 #include "spec.h"
 #include "verdict.h"
 
 struct proof_arm {
 	const struct plan *plan;
-	const char *artefact, *artefact_sha;
+	const char *artefact, *artefact_sha; /* emu */
+	const struct image_set *set;         /* GPU */
 	int sanitize;
 };
 
 struct proof {
 	struct checker *checker;
 	const struct spec *spec;
-	const char *device;            /* "emu" */
+	const char *device;            /* "emu", or the slug of a GPU's model */
+	const char *gpu;               /* GPU: UUID */
+	const struct facts *facts;     /* GPU: of the run; NULL on emu */
 	int64_t timeout_ns;            /* of a run; 0: spec's limit */
 	int ran;                       /* children started */
 	char isolation[CONFINE_LIST];  /* layers that every child so far had */

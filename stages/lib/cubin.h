@@ -1,0 +1,70 @@
+/*
+ * cubin.h - what a compiled module (ELF of a GPU) contains, and whether we let it run.
+ *
+ * A reader of untrusted bytes: every offset is checked, nothing is executed, no driver is needed.
+ * cubin_parse reads entries with their parameters, registers, shared and local memory, and the data
+ * sections; cubin_gate says no with a reason code of guard.*; ptx_gate looks at the PTX of the same
+ * compile (all machine code comes from it: threats.md T16, T17, P06).
+ *
+ * EX_BADINPUT for bytes that are no such ELF.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_CUBIN_H
+#define TS_CUBIN_H
+
+#include "err.h"
+#include "facts.h"
+#include "plan.h"
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CUBIN_ENTRIES = 64, CUBIN_PARAMS = 128, CUBIN_GLOBALS = 64, CUBIN_NAME = 256 };
+
+struct cubin_param {
+	uint32_t offset, size;
+};
+
+struct cubin_entry {
+	char name[CUBIN_NAME];
+	int nparams;
+	struct cubin_param param[CUBIN_PARAMS]; /* by ordinal */
+	int64_t regs, shared, local, spill_bytes; /* per thread; per block without the system's; per thread */
+	int64_t max_threads;                    /* launch bound, 0 none */
+	int64_t cluster[3];                     /* compiled in, 0 none */
+};
+
+struct cubin_global {                           /* writable data */
+	char name[CUBIN_NAME];
+	uint64_t bytes;
+	int init, local;                        /* has an image; not visible by name */
+};
+
+struct cubin {
+	int sm;                                 /* 90 */
+	int nentries;
+	struct cubin_entry entry[CUBIN_ENTRIES];
+	int nglobals;
+	struct cubin_global global[CUBIN_GLOBALS];
+	uint64_t global_bytes, const_bytes;     /* .nv.global*, .nv.constant3 */
+	int undefined;                          /* symbols that nothing defines */
+	char undefined_name[CUBIN_NAME];
+};
+
+int cubin_parse(const void *data, size_t len, struct cubin *out, struct err *e);
+const struct cubin_entry *cubin_find(const struct cubin *c, const char *entry);
+
+/* 0 fine; 1: *code and text say why not. `entries`: what the plan launches. */
+int cubin_gate(const struct cubin *c, const char *const *entries, size_t n, char code[48], char text[256]);
+int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, char code[48], char text[256]);
+/* Arguments of every launch against the parameters of its entry: count and size. Same return. */
+int cubin_args(const struct cubin *c, const struct launches *l, char text[256]);
+
+/* Make facts answer occupancy(entry) from the registers in `c` (borrowed). */
+void cubin_facts(const struct cubin *c, struct facts *f);
+/* Entries and sizes as JSON, for verdicts. */
+cJSON *cubin_json(const struct cubin *c);
+
+#endif

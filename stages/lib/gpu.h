@@ -1,0 +1,80 @@
+/*
+ * gpu.h - the GPUs of this machine, as the probe role (stages/roles/probe.c) reports them.
+ *
+ * No process of ours but probe opens NVML; the driver is opened by probe, worker and checker only.
+ * gpu_list runs `probe devices` (0.1 to 0.3 s); gpu_state runs `probe state UUID`, which needs no
+ * context. Everything is queried, nothing assumed.
+ *
+ * device.json of a run (trials/runs/R/device.json, pinned in run.json) is the report of the GPU that
+ * the run is for, with its ceilings; facts_of_run reads it, so that every step resolves plans with
+ * the same numbers. A stage that times takes any GPU of that model whose facts are equal (gpu_take):
+ * one lane each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_GPU_H
+#define TS_GPU_H
+
+#include "buf.h"
+#include "err.h"
+#include "facts.h"
+#include "jsonw.h"
+#include "lane.h"
+#include "run.h"
+#include "worker_call.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+enum { GPU_MAX = 16, GPU_UUID = 48, GPU_WHY = 160 };
+
+struct gpu {
+	int index;
+	char uuid[GPU_UUID];         /* "GPU-xxxxxxxx-..." */
+	struct facts facts;          /* class cuda, name, slug "nvidia-h200", ... */
+	char arch[16];               /* "sm_90a": what to compile for */
+	int64_t memory_bytes;
+	int driver, cuda;            /* 580 (major), 13000 */
+	char driver_version[32];     /* "580.159.04" */
+	int sm_mhz_max, mem_mhz_max, power_limit_w;
+	int ecc, mig, mps, persistence, vmm_export; /* 1, 0, -1 unknown */
+	char compute_mode[24];       /* "default", "exclusive_process", "prohibited" */
+	int usable;
+	char why[GPU_WHY];           /* when not */
+	struct worker_ceilings ceilings; /* zeros: not measured */
+};
+
+/* Momentary state, for bench.json: per session, before and after. */
+struct gpu_state {
+	int temperature_c, power_w, sm_mhz, mem_mhz;
+	uint64_t throttle_reasons;   /* NVML clocks event reasons */
+	uint64_t power_violation_ns, thermal_violation_ns; /* counters since boot; 0 unknown */
+	int foreign;                 /* compute processes that are not ours */
+	int foreign_pid;             /* one of them */
+	int graphics;                /* graphics processes: lowers the claim */
+};
+
+/* n GPUs into g[]; 0 when none. *why says why none (no driver...). */
+int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e);
+int gpu_state(const char *uuid, struct gpu_state *s, struct err *e);
+/* Is this process, by pid, one of ours: a child of the calling program? For gpu_state's `foreign`. */
+
+void gpu_write(const struct gpu *g, struct jsonw *w, const char *key);
+int gpu_parse(const cJSON *json, const char *what, struct gpu *g, struct err *e);
+void gpu_state_write(const struct gpu_state *s, struct jsonw *w, const char *key);
+
+/* "cuda" or a slug -> the first usable GPU of it. EX_NOENV with the reason. */
+int gpu_find(const char *device, struct gpu *g, struct err *e);
+/* Ceilings of g, measured (2-3 s, under its lane) or from .build/cache/devices/. */
+int gpu_calibrate(struct gpu *g, struct err *e);
+
+/* trials/runs/R/device.json, checked against its pin. */
+int gpu_of_run(const struct run *r, struct gpu *g, struct err *e);
+/* emu and sim: constants; else gpu_of_run. What stages call. */
+int facts_of_run(const struct run *r, const char *device, struct facts *f, struct err *e);
+
+/* Take the lane of any usable GPU of the run's model: the first free one, else wait. `g` gets it.
+ * On emu and sim: lane_exclusive. */
+int gpu_take(const struct run *r, struct lane *l, struct gpu *g, struct err *e);
+
+#endif
