@@ -20,7 +20,7 @@ enum { REPLY_MS = 300000 };
 
 struct checker {
 	struct spawn_proc proc;
-	int fd;
+	int fd, gpu;
 	struct checker_request q;
 	struct checker_reply r;
 };
@@ -28,12 +28,17 @@ struct checker {
 static int start(struct checker *c, const struct checker_opts *o, int theirs, struct err *e)
 {
 	char path[4096];
-	const char *argv[16];
+	const char *argv[16], *env[8] = {"PATH=" SPAWN_PATH, "LC_ALL=C"};
+	const char *libraries = getenv("LD_LIBRARY_PATH");
+	char *visible = o->gpu ? xasprintf("CUDA_VISIBLE_DEVICES=%s", o->gpu) : NULL;
+	char *path_env = o->gpu && libraries ? xasprintf("LD_LIBRARY_PATH=%s", libraries) : NULL;
 	int n = 0;
 	struct spawn_fd fds[] = {{theirs, CHECKER_FD}};
 
-	if (spawn_tool("checker", path, sizeof path, e) < 0)
-		return -1;
+	/* The driver may lie where only the operator's environment says. */
+	env[2] = visible;
+	env[3] = path_env;
+	int r = spawn_tool("checker", path, sizeof path, e);
 	argv[n++] = path;
 	argv[n++] = "--device";
 	argv[n++] = o->device ? o->device : "emu";
@@ -50,8 +55,13 @@ static int start(struct checker *c, const struct checker_opts *o, int theirs, st
 		argv[n++] = o->spec_dir;
 	}
 	argv[n] = NULL;
-	struct spawn_request q = {.argv = argv, .fds = fds, .fd_count = 1, .err = SPAWN_KEEP};
-	return spawn_start(&q, &c->proc, e);
+	struct spawn_request q = {.argv = argv, .env = o->gpu ? env : NULL, .fds = fds, .fd_count = 1,
+				  .err = SPAWN_KEEP};
+	if (r == 0)
+		r = spawn_start(&q, &c->proc, e);
+	free(visible);
+	free(path_env);
+	return r;
 }
 
 int checker_start(struct checker **out, const struct checker_opts *o, struct err *e)
@@ -68,6 +78,7 @@ int checker_start(struct checker **out, const struct checker_opts *o, struct err
 	int r = start(c, o, pair[1], e);
 	close(pair[1]);
 	c->fd = pair[0];
+	c->gpu = o->gpu != NULL;
 	if (r < 0) {
 		close(pair[0]);
 		free(c);
@@ -107,19 +118,34 @@ void checker_stop(struct checker *c)
 	free(c);
 }
 
-static void take_fds(struct msghdr *m, int fds[2])
+/* Descriptors that came with a reply. */
+struct taken {
+	int n, fd[MEM_MAX];
+};
+
+static void take_fds(struct msghdr *m, struct taken *t)
 {
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
-		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-		    h->cmsg_len == CMSG_LEN(2 * sizeof(int)))
-			memcpy(fds, CMSG_DATA(h), 2 * sizeof(int));
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		size_t bytes = h->cmsg_len - CMSG_LEN(0);
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS || bytes > sizeof t->fd)
+			continue;
+		memcpy(t->fd, CMSG_DATA(h), bytes);
+		t->n = (int)(bytes / sizeof(int));
+	}
 }
 
-static int receive(struct checker *c, int fds[2], struct err *e)
+static void drop_fds(struct taken *t)
+{
+	for (int i = 0; i < t->n; i++)
+		close(t->fd[i]);
+	t->n = 0;
+}
+
+static int receive(struct checker *c, struct taken *t, struct err *e)
 {
 	union {
 		struct cmsghdr h;
-		char room[CMSG_SPACE(2 * sizeof(int))];
+		char room[CMSG_SPACE(MEM_MAX * sizeof(int))];
 	} control;
 	struct iovec v = {&c->r, sizeof c->r};
 	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
@@ -134,21 +160,23 @@ static int receive(struct checker *c, int fds[2], struct err *e)
 	ssize_t n = k < 0 ? -1 : recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC);
 	if (n != (ssize_t)sizeof c->r || c->r.magic != CHECKER_MAGIC)
 		return died(c, e);
-	take_fds(&m, fds);
+	take_fds(&m, t);
 	if (c->r.code)
 		return err_set(e, c->r.code, "%s", c->r.text);
 	return 0;
 }
 
-static int ask(struct checker *c, enum checker_op op, int fds[2], struct err *e)
+static int ask(struct checker *c, enum checker_op op, struct taken *t, struct err *e)
 {
-	int none[2] = {-1, -1};
+	struct taken none = {0};
 
 	c->q.magic = CHECKER_MAGIC;
 	c->q.op = op;
 	if (send(c->fd, &c->q, sizeof c->q, MSG_NOSIGNAL) != (ssize_t)sizeof c->q)
 		return died(c, e);
-	return receive(c, fds ? fds : none, e);
+	int r = receive(c, t ? t : &none, e);
+	drop_fds(&none);
+	return r;
 }
 
 int checker_draw(struct checker *c, enum checker_mode mode, uint32_t index, int emu,
@@ -167,26 +195,29 @@ int checker_draw(struct checker *c, enum checker_mode mode, uint32_t index, int 
 int checker_open(struct checker *c, const struct checker_open *o, struct checker_work *w,
 		 struct err *e)
 {
-	int fds[2] = {-1, -1};
+	struct taken t = {0};
 
 	memset(&c->q, 0, sizeof c->q);
 	memset(w, 0, sizeof *w);
 	w->in_fd = w->rw_fd = -1;
 	c->q.open = *o;
-	int r = ask(c, CHECKER_OP_OPEN, fds, e);
-	w->in_fd = fds[0];
-	w->rw_fd = fds[1];
-	if (r == 0 && (fds[0] < 0 || fds[1] < 0))
+	int r = ask(c, CHECKER_OP_OPEN, &t, e);
+	if (r == 0 && t.n != (c->gpu ? (int)c->r.layout.n : 2))
 		r = err_set(e, EX_HARNESS, "the checker handed over no memory");
-	w->id = c->r.work;
 	if (r < 0) {
-		if (fds[0] >= 0)
-			close(fds[0]);
-		if (fds[1] >= 0)
-			close(fds[1]);
-		w->in_fd = w->rw_fd = -1;
+		drop_fds(&t);
 		return -1;
 	}
+	if (c->gpu) {
+		w->nfds = t.n;
+		memcpy(w->fd, t.fd, sizeof w->fd);
+	} else {
+		w->in_fd = t.fd[0];
+		w->rw_fd = t.fd[1];
+	}
+	w->id = c->r.work;
+	w->open = 1;
+	w->ref_ns = c->r.ref_ns;
 	w->axes = c->r.axes;
 	w->layout = c->r.layout;
 	w->regimes = c->r.regimes;
@@ -195,11 +226,16 @@ int checker_open(struct checker *c, const struct checker_open *o, struct checker
 
 void checker_close(struct checker *c, struct checker_work *w)
 {
-	if (w->in_fd < 0)
+	if (!w->open)
 		return;
-	close(w->in_fd);
-	close(w->rw_fd);
+	if (w->in_fd >= 0)
+		close(w->in_fd);
+	if (w->rw_fd >= 0)
+		close(w->rw_fd);
+	for (int i = 0; i < w->nfds; i++)
+		close(w->fd[i]);
 	w->in_fd = w->rw_fd = -1;
+	w->nfds = w->open = 0;
 	memset(&c->q, 0, sizeof c->q);
 	c->q.work = w->id;
 	ask(c, CHECKER_OP_CLOSE, NULL, NULL);

@@ -6,7 +6,8 @@
  *
  *   checker_start
  *     checker_draw      axes of a workload (public, tiny, or secret held-out drawn by key)
- *     checker_open      its memory: layout and two memfds; workspaces sized for the arms
+ *     checker_open      its memory: layout and two memfds (GPU: a handle per buffer); workspaces
+ *                       sized for the arms
  *       checker_prepare   write inputs of a rep, poison the rest, compute the reference
  *       ... arm_run ...
  *       checker_verify    compare all outputs in full, guards, inputs
@@ -63,11 +64,14 @@ struct checker_open {
 
 struct checker_work {
 	uint32_t id;
+	int open;                   /* by checker_open; zero it and checker_close does nothing */
 	struct axes axes;           /* complete, by axis index of the spec */
 	struct mem_layout layout;
 	int in_fd, rw_fd;           /* emu. Ours to close: checker_close does */
 	int nfds, fd[MEM_MAX];      /* GPU: shareable handle of each buffer of the layout; likewise */
 	uint32_t regimes;           /* bit per enum fill_regime that this spec allows */
+	int64_t ref_ns;             /* GPU: one reference there, measured; 0 unknown. A perturbed rep pays
+				     * it, an unperturbed one only when its set is not in the ring */
 };
 
 struct checker_prep {

@@ -3,8 +3,8 @@
  * and stages/roles/checker.c.
  *
  * A SOCK_SEQPACKET pair; the checker's end is descriptor CHECKER_FD. One request, one reply,
- * each one packet of fixed size; the reply to OPEN carries two descriptors (SCM_RIGHTS): the
- * inputs memfd and the rw memfd. Both sides are one build on one machine, so structs travel as
+ * each one packet of fixed size; the reply to OPEN carries descriptors (SCM_RIGHTS): the inputs
+ * memfd and the rw memfd, or on a GPU one shareable handle per buffer of the layout. Both sides are one build on one machine, so structs travel as
  * they are. A failed request answers code != 0 and a text; the checker stays usable.
  *
  * SPDX-License-Identifier: MIT
@@ -41,6 +41,7 @@ struct checker_reply {
 	char text[480];
 	struct axes axes;         /* DRAW, OPEN */
 	uint32_t work, regimes;   /* OPEN */
+	int64_t ref_ns;           /* OPEN */
 	struct mem_layout layout; /* OPEN */
 	double scalars[CHECKER_SCALARS]; /* PREPARE */
 	struct compare_result result;    /* VERIFY */

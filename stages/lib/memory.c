@@ -18,8 +18,6 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-enum { PAGE = 4096 };
-
 /* Far from what loaders, heaps and the sanitizers' shadows use (stages/emu/protocol.h). The
  * base moves in steps of 16 MiB within the first half of that range. */
 #define MEM_BASE 0x3000000000ULL
@@ -43,40 +41,42 @@ int mem_add(struct mem_layout *l, const char *name, enum mem_kind kind, int inde
 	return 0;
 }
 
-static uint64_t pages(uint64_t n)
+static uint64_t up(uint64_t n, uint64_t unit)
 {
-	return (n + PAGE - 1) / PAGE * PAGE;
+	return (n + unit - 1) / unit * unit;
 }
 
 int mem_plan(struct mem_layout *l, int fence, struct rng *r, struct err *e)
 {
 	uint64_t addr = MEM_BASE + (r ? rng_below(r, 1u << 13) << 24 : 0);
+	uint64_t page = l->page ? l->page : MEM_PAGE, gap = page == MEM_PAGE ? 16 * page : page;
 
+	l->page = page;
 	l->fence = fence != 0;
 	l->in_bytes = l->rw_bytes = 0;
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct mem_buf *b = &l->buf[i];
 		uint64_t *end = b->kind == MEM_INPUT ? &l->in_bytes : &l->rw_bytes;
-		uint64_t payload = (b->bytes + MEM_ALIGN - 1) / MEM_ALIGN * MEM_ALIGN;
+		uint64_t payload = up(b->bytes, MEM_ALIGN);
 
 		b->seg_off = *end;
 		if (fence) {
-			b->seg_len = MEM_GUARD + pages(payload);
+			b->seg_len = up(MEM_GUARD + payload, page);
 			b->offset = b->seg_off + b->seg_len - payload;
 		} else {
-			b->seg_len = MEM_GUARD + pages(b->bytes) + MEM_GUARD;
+			b->seg_len = up(MEM_GUARD + b->bytes + MEM_GUARD, page);
 			b->offset = b->seg_off + MEM_GUARD;
 		}
 		b->seg_addr = addr;
 		b->addr = addr + (b->offset - b->seg_off);
 		*end += b->seg_len;
 		/* Unmapped pages between segments, in every mode. */
-		addr += b->seg_len + 16 * PAGE;
+		addr += b->seg_len + gap;
 	}
 	if (l->in_bytes == 0)
-		l->in_bytes = PAGE;
+		l->in_bytes = page;
 	if (l->rw_bytes == 0)
-		l->rw_bytes = PAGE;
+		l->rw_bytes = page;
 	if (addr > MEM_LIMIT)
 		return err_set(e, EX_BADINPUT, "workload needs more than 128 GiB");
 	return 0;
@@ -146,6 +146,18 @@ void mem_destroy(struct mem *m)
 	m->in_fd = m->rw_fd = -1;
 }
 
+static uint64_t layout_end(const struct mem_layout *l)
+{
+	const struct mem_buf *b = &l->buf[l->n - 1];
+
+	return b->seg_addr + b->seg_len + l->page;
+}
+
+int mem_overlaps(const struct mem_layout *a, const struct mem_layout *b)
+{
+	return a->n && b->n && a->buf[0].seg_addr < layout_end(b) && b->buf[0].seg_addr < layout_end(a);
+}
+
 const struct mem_buf *mem_find(const struct mem_layout *l, enum mem_kind kind, int index)
 {
 	for (uint32_t i = 0; i < l->n; i++)
@@ -159,8 +171,7 @@ void *mem_at(const struct mem *m, const struct mem_buf *b)
 	return (b->kind == MEM_INPUT ? m->in : m->rw) + b->offset;
 }
 
-/* Payload of an rw buffer in a given rep: all of an output, the used part of a workspace. */
-static uint64_t payload(const struct mem_buf *b, const uint64_t *ws, uint32_t n_ws)
+uint64_t mem_used(const struct mem_buf *b, const uint64_t *ws, uint32_t n_ws)
 {
 	if (b->kind != MEM_WORKSPACE)
 		return b->bytes;
@@ -220,9 +231,9 @@ void mem_poison(struct mem *m, struct rng *r, unsigned pattern, const uint64_t *
 			rng_bytes(r, m->in + b->seg_off, b->offset - b->seg_off);
 			rng_bytes(r, m->in + end, b->seg_off + b->seg_len - end);
 		} else if (pattern & 1) {
-			poison_finite(p, payload(b, ws, n_ws), b->dtype, r);
+			poison_finite(p, mem_used(b, ws, n_ws), b->dtype, r);
 		} else {
-			poison_nan(p, payload(b, ws, n_ws), b->dtype, r);
+			poison_nan(p, mem_used(b, ws, n_ws), b->dtype, r);
 		}
 	}
 	memcpy(m->want, m->rw, m->l.rw_bytes);
@@ -236,7 +247,7 @@ enum mem_check mem_guard_check(const struct mem *m, const uint64_t *ws, uint32_t
 		const struct mem_buf *b = &m->l.buf[i];
 		const uint8_t *now = b->kind == MEM_INPUT ? m->in : m->rw;
 		const uint8_t *was = b->kind == MEM_INPUT ? m->want_in : m->want;
-		uint64_t end = b->offset + (b->kind == MEM_INPUT ? b->bytes : payload(b, ws, n_ws));
+		uint64_t end = b->offset + (b->kind == MEM_INPUT ? b->bytes : mem_used(b, ws, n_ws));
 		uint64_t stop = b->seg_off + b->seg_len;
 
 		strcpy(name, b->name);

@@ -12,6 +12,10 @@
  *
  * Addresses are chosen once per session and are the same for every arm.
  *
+ * On a GPU (gpu_memory.h) the page is the granule of its virtual memory, every segment is an
+ * allocation of its own with a shareable handle, and one granule between segments stays unmapped.
+ * Layout and rules are the same.
+ *
  * Life: mem_plan (sizes) -> mem_create (memfds, our mapping) -> rep: mem_poison, the launch,
  * mem_guard_check -> mem_destroy. Only the checker creates; others get layout and fds.
  *
@@ -30,6 +34,7 @@ enum {
 	MEM_NAME = 72,    /* with the NUL */
 	MEM_ALIGN = 16,   /* end alignment under a fence: the widest vector load */
 	MEM_GUARD = 4096, /* least guard in front and behind, bytes */
+	MEM_PAGE = 4096,  /* of the emulated device */
 };
 
 enum mem_kind { MEM_INPUT, MEM_OUTPUT, MEM_WORKSPACE };
@@ -48,7 +53,8 @@ struct mem_buf {
 };
 
 struct mem_layout {
-	uint64_t in_bytes, rw_bytes; /* memfd sizes */
+	uint64_t in_bytes, rw_bytes; /* memfd sizes; on a GPU the sums of segments */
+	uint64_t page;               /* segments are whole pages; set before mem_plan, 0: MEM_PAGE */
 	uint32_t n, fence;
 	struct mem_buf buf[MEM_MAX];
 };
@@ -64,10 +70,16 @@ struct mem {
 /* Append a buffer (offset and addresses still open). */
 int mem_add(struct mem_layout *l, const char *name, enum mem_kind kind, int index, int dtype,
 	    uint64_t bytes, struct err *e);
-/* Fix offsets and addresses. `r` chooses the base address; NULL takes a fixed one. */
+/* Fix offsets and addresses. `r` chooses the base address; NULL takes a fixed one. May be called
+ * again, for another base. */
 int mem_plan(struct mem_layout *l, int fence, struct rng *r, struct err *e);
 int mem_create(struct mem *m, const struct mem_layout *l, struct err *e);
 void mem_destroy(struct mem *m);
+
+/* Do the address ranges of two planned layouts meet? */
+int mem_overlaps(const struct mem_layout *a, const struct mem_layout *b);
+/* What the coming arm uses of a buffer: all of it, or the used part of a workspace. */
+uint64_t mem_used(const struct mem_buf *b, const uint64_t *ws, uint32_t n_ws);
 
 const struct mem_buf *mem_find(const struct mem_layout *l, enum mem_kind kind, int index); /* or NULL */
 void *mem_at(const struct mem *m, const struct mem_buf *b); /* our pointer to the payload */

@@ -238,7 +238,7 @@ static int answer(struct checker_reply *r, const struct oracle *opened)
 {
 	union {
 		struct cmsghdr h;
-		char room[CMSG_SPACE(2 * sizeof(int))];
+		char room[CMSG_SPACE(MEM_MAX * sizeof(int))];
 	} control;
 	struct iovec v = {r, sizeof *r};
 	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
@@ -246,12 +246,13 @@ static int answer(struct checker_reply *r, const struct oracle *opened)
 	memset(&control, 0, sizeof control);
 	if (opened) {
 		int fds[2] = {opened->mem.in_fd, opened->mem.rw_fd};
+		size_t bytes = sizeof fds;
 		m.msg_control = &control;
-		m.msg_controllen = sizeof control;
+		m.msg_controllen = CMSG_SPACE(bytes);
 		control.h.cmsg_level = SOL_SOCKET;
 		control.h.cmsg_type = SCM_RIGHTS;
-		control.h.cmsg_len = CMSG_LEN(sizeof fds);
-		memcpy(CMSG_DATA(&control.h), fds, sizeof fds);
+		control.h.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.h), fds, bytes);
 	}
 	return sendmsg(CHECKER_FD, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *r ? 0 : -1;
 }

@@ -99,6 +99,46 @@ static void fences_end_pages(void **state)
 	mem_destroy(&m);
 }
 
+/* Whole granules, one of them unmapped in between; payloads aligned for the widest access. */
+static void granules(void **state)
+{
+	(void)state;
+	enum { G = 2 << 20 };
+	struct mem_layout l = {.page = G}, other = {.page = G};
+	struct rng r;
+	struct err e;
+
+	rng_open(&r, key, "granules");
+	assert_int_equal(mem_add(&l, "x", MEM_INPUT, 0, DT_F32, 4 * 1001, &e), 0);
+	assert_int_equal(mem_add(&l, "y", MEM_OUTPUT, 0, DT_F32, G, &e), 0);
+	assert_int_equal(mem_add(&l, "w", MEM_WORKSPACE, 0, DT_NONE, 0, &e), 0);
+	for (int fence = 0; fence < 2; fence++) {
+		assert_int_equal(mem_plan(&l, fence, &r, &e), 0);
+		for (uint32_t i = 0; i < l.n; i++) {
+			const struct mem_buf *b = &l.buf[i];
+			uint64_t front = b->addr - b->seg_addr, end = front + b->bytes;
+			assert_int_equal(b->seg_addr % G, 0);
+			assert_int_equal(b->seg_len % G, 0);
+			assert_int_equal(b->addr % (fence ? MEM_ALIGN : 256), 0);
+			assert_true(front >= MEM_GUARD && end <= b->seg_len);
+			if (fence)
+				assert_true(b->seg_len - end < MEM_ALIGN);
+			else
+				assert_true(b->seg_len - end >= MEM_GUARD);
+			if (i)
+				assert_int_equal(b->seg_addr - l.buf[i - 1].seg_addr, l.buf[i - 1].seg_len + G);
+		}
+	}
+	assert_int_equal(l.buf[1].seg_len, 2 * G);
+	other = l;
+	assert_true(mem_overlaps(&l, &other));
+	uint64_t far = l.buf[2].seg_addr + l.buf[2].seg_len + G - other.buf[0].seg_addr;
+	for (uint32_t i = 0; i < other.n; i++)
+		other.buf[i].seg_addr += far;
+	assert_false(mem_overlaps(&l, &other));
+	rng_close(&r);
+}
+
 static void poison_kinds(void **state)
 {
 	(void)state;
@@ -220,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guards_notice),       cmocka_unit_test(fences_end_pages),
+		cmocka_unit_test(granules),
 		cmocka_unit_test(poison_kinds),        cmocka_unit_test(inputs_are_sealed),
 		cmocka_unit_test(fills_keep_promises), cmocka_unit_test(reps_differ_a_little),
 	};
