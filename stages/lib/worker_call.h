@@ -49,6 +49,7 @@ struct worker_opts {
 struct worker_run {
 	uint64_t scrub_seed;      /* what shared and local memory hold before it */
 	int untimed;              /* 1: no flush (judge); scrub and restore always */
+	int64_t timeout_ns;       /* 0: as worker_start was told */
 	int drain;                /* 1: the window ends after a read flush, so that dirty lines are paid */
 	/* by window, by input index of the spec; NULL: the plan takes no scalar */
 	const double (*scalars)[CHECKER_SCALARS];
