@@ -38,6 +38,8 @@ struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
 	double trim, se_target, decisive, slack, time_s, hopeless, behind_s, weight[MAXW];
+	double drain, sustained;
+	int wring[MAXW], wquads[MAXW], wmax[MAXW];
 	int rule, kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
 };
 
@@ -96,6 +98,7 @@ static void load_raw(const struct buf *f)
 
 struct result {
 	double theta, w[MAXW], anchor, solo;
+	double guard[2][MAXW], guard_se[2][MAXW]; /* drain, sustained; NAN: not measured */
 	int broken;
 };
 
@@ -104,12 +107,12 @@ static void check_draws(const struct plan *p, const struct sample *s)
 {
 	int place = (int)(s->phase * 65536 + s->block), quad = (int)s->slot / 4, i = (int)s->slot % 4;
 	uint64_t set = draw(p->seed, "set", (int)s->session, (int)s->workload, place, (int)s->slot / 2);
-	uint64_t ring = (uint64_t)p->ring, other = ring > 1 ? 1 + (set >> 32) % (ring - 1) : 0;
+	uint64_t ring = (uint64_t)p->wring[s->workload % MAXW], other = ring > 1 ? 1 + (set >> 32) % (ring - 1) : 0;
 	expect(s->set == (set % ring + (i % 2 ? other : 0)) % ring, "session %u: an input set was not the drawn one",
 	       s->session);
 	if (s->phase < 2)
 		return;
-	unsigned a = s->phase == 2 ? 0 : 2;
+	unsigned a = s->phase == 3 ? 2 : 0;
 	int bit = (int)(draw(p->seed, "order", (int)s->session, (int)s->workload, place, quad) & 1);
 	unsigned want = ((i == 0 || i == 3) == (bit == 0)) ? a : 1;
 	expect(s->arm == want && s->drop == 0, "session %u: an arm was not the drawn one", s->session);
@@ -117,9 +120,9 @@ static void check_draws(const struct plan *p, const struct sample *s)
 
 static void one_workload(const struct plan *p, int session, int w, const cJSON *j, struct result *r)
 {
-	static double sum[2][MAXB][3], alone[4 * MAXB], company[4 * MAXB];
+	static double sum[4][MAXB][3], alone[MAXC], company[MAXC];
 	double l[MAXB], se = 0;
-	int blocks = 0, ties = 0, na = 0, nc = 0, reps[MAXB] = {0};
+	int blocks = 0, count_of[4] = {0}, na = 0, nc = 0, reps[MAXB] = {0};
 	memset(sum, 0, sizeof sum);
 	for (size_t i = 0; i < count; i++) {
 		const struct sample *s = &all[i];
@@ -128,30 +131,32 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 		check_draws(p, s);
 		if (s->block >= MAXB && s->phase >= 2)
 			die(EX_BADINPUT, "the raw file has too many blocks");
-		if (s->phase == 1 && na < 4 * MAXB)
+		if (s->phase > 5 || s->arm > 2)
+			die(EX_BADINPUT, "the raw file has an unknown phase or arm");
+		if (s->phase == 1 && na < MAXC)
 			alone[na++] = (double)s->ticks;
 		if (s->phase >= 2)
-			sum[s->phase & 1][s->block][s->arm % 3] += (double)s->ticks;
-		if (s->phase == 3)
-			ties = (int)s->block + 1 > ties ? (int)s->block + 1 : ties;
+			sum[s->phase - 2][s->block][s->arm] += (double)s->ticks;
+		if (s->phase >= 2 && (int)s->block >= count_of[s->phase - 2])
+			count_of[s->phase - 2] = (int)s->block + 1;
 		if (s->phase == 2) {
 			reps[s->block]++;
-			blocks = (int)s->block + 1 > blocks ? (int)s->block + 1 : blocks;
-			if (s->arm == 0 && nc < 4 * MAXB)
+			if (s->arm == 0 && nc < MAXC)
 				company[nc++] = (double)s->ticks;
 		}
 	}
+	blocks = count_of[0];
 	const cJSON *bl = json_get(j, "blocks");
 	expect(bl && cJSON_GetArraySize(bl) == blocks, "session %d: number of blocks", session);
 	for (int b = 0; b < blocks; b++) {
-		expect(reps[b] == 4 * p->quads, "session %d: block %d has %d reps", session, b, reps[b]);
+		expect(reps[b] == 4 * p->wquads[w], "session %d: block %d has %d reps", session, b, reps[b]);
 		l[b] = log(sum[0][b][0] / sum[0][b][1]);
 		const cJSON *v = bl ? cJSON_GetArrayItem(bl, b) : NULL;
 		expect(v && same(v->valuedouble, l[b]), "session %d: block %d", session, b);
 		double theta = trimmed(l, b + 1, p->trim, &se);
 		double far = p->decisive > 0 ? fabs(theta - log(1 + p->margin)) / p->decisive : 0;
 		int stop = b + 1 >= p->bmin && se <= fmax(p->se_target, far);
-		expect(b == blocks - 1 ? stop || b + 1 == p->bmax : !stop,
+		expect(b == blocks - 1 ? stop || b + 1 == p->wmax[w] : !stop,
 		       "session %d: sampling stopped or went on against its rule", session);
 		r->w[w] = theta;
 	}
@@ -161,11 +166,17 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 		expect_num(j, "solo", gap, "workload");
 		r->solo += p->weight[w] * gap;
 	}
-	for (int b = 0; b < ties; b++)
+	for (int b = 0; b < count_of[1]; b++)
 		l[b] = log(sum[1][b][2] / sum[1][b][1]);
-	double anchor = ties ? trimmed(l, ties, p->trim, &se) : NAN;
+	double anchor = count_of[1] ? trimmed(l, count_of[1], p->trim, &se) : NAN;
 	expect_num(j, "anchor", anchor, "workload");
 	r->anchor += p->weight[w] > 0 ? p->weight[w] * anchor : 0;
+	for (int g = 0; g < 2; g++) {
+		for (int b = 0; b < count_of[2 + g]; b++)
+			l[b] = log(sum[2 + g][b][0] / sum[2 + g][b][1]);
+		r->guard[g][w] = count_of[2 + g] ? trimmed(l, count_of[2 + g], p->trim, &r->guard_se[g][w]) : NAN;
+		expect_num(j, g ? "sustained" : "drain", r->guard[g][w], "workload");
+	}
 }
 
 /* Did the session end because the candidate was hopelessly slow? Its end is its last sample. */
@@ -264,8 +275,20 @@ static int alone_too(const struct plan *p, const double *theta, const double *so
 	return m > p->confirm_floor && m - h > 0;
 }
 
+/* Drain and sustained guards of the first session: NULL when both hold everywhere. */
+static const char *unguarded(const struct plan *p, const struct result *r)
+{
+	for (int w = 0; w < p->nw; w++)
+		for (int g = 0; g < 2; g++) {
+			double least = log(1 - (g ? p->sustained : p->drain)), x = r->guard[g][w];
+			if (x < least) /* never where it was not measured: NAN */
+				return x + 2 * r->guard_se[g][w] < least ? "reject" : "inconclusive";
+		}
+	return NULL;
+}
+
 static const char *confirmed(const struct plan *p, const double *theta, const double *solo,
-			     double w[MAXW][MAXS], int k)
+			     double w[MAXW][MAXS], int k, const char *guards)
 {
 	if (alone_too(p, theta, solo, k) < 0)
 		return "invalid";
@@ -274,7 +297,7 @@ static const char *confirmed(const struct plan *p, const double *theta, const do
 		low = average(w[i], 0, k) < log(1 + p->guard) ? w[i] : NULL;
 	double need = low == theta ? log(1 + p->margin) : 0;
 	if (!low)
-		return "pass";
+		return guards ? guards : "pass";
 	if (average(low, 0, k) + t_value(p->level, k - 1) * spread(low, k) / sqrt(k) < need)
 		return "reject";
 	return k >= p->confirm_most ? "inconclusive" : NULL;
@@ -287,11 +310,22 @@ static void estimate(const cJSON *o, const char *key, const double *x, int k)
 	expect_num(o, "hi95", exp(m + h), key);
 }
 
+/* Its last session ended with a dead arm or a spoilt machine: no ticks show that, the code says it. */
+static const char *ended(const char *code)
+{
+	static const char *const lost[] = {".fault", ".timeout", ".protocol", ".late_work"};
+	const char *dot = strchr(code, '.');
+	for (size_t i = 0; dot && i < sizeof lost / sizeof *lost; i++)
+		if (strcmp(dot, lost[i]) == 0)
+			return "reject";
+	return dot && (strcmp(dot, ".rival") == 0 || strcmp(dot, ".invalid_env") == 0) ? "invalid" : NULL;
+}
+
 static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 {
 	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS], solo[MAXS];
 	int k = 0, n = 0, late = cJSON_IsTrue(json_get(c, "out_of_time"));
-	const char *verdict = NULL;
+	const char *verdict = NULL, *guards = NULL;
 	const cJSON *up = json_get(c, "given_up");
 	double behind = 0;
 	int first = (int)json_get_num(c, "first_session", 0);
@@ -309,16 +343,23 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 			verdict = ok ? "reject" : verdict;
 			break;
 		}
+		const char *over = n == cJSON_GetArraySize(list) ? ended(json_get_str(c, "code", "")) : NULL;
+		if (over) {
+			verdict = over;
+			break;
+		}
 		one_session(p, at, s, &r);
 		verdict = r.broken ? "reject" : verdict;
 		if (r.broken)
 			continue;
+		if (fixed && n == 1 && p->drain > 0)
+			guards = unguarded(p, &r);
 		theta[k] = r.theta, anchor[k] = r.anchor, solo[k] = r.solo;
 		for (int i = 0; i < p->nw; i++)
 			w[i][k] = r.w[i];
 		k++;
 		if (fixed) {
-			verdict = k % p->confirm_n ? NULL : confirmed(p, theta, solo, w, k);
+			verdict = k % p->confirm_n ? NULL : confirmed(p, theta, solo, w, k, guards);
 			continue;
 		}
 		int word = look(p, theta, k, cJSON_GetArrayItem(looks, k - 1));
@@ -374,11 +415,17 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
 	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
+	p->drain = json_get_num(j, "drain_limit", 0), p->sustained = json_get_num(j, "sustained_limit", 0);
 	p->hopeless = p->rule > 1 ? number(c, "hopeless") : 0;
 	p->behind_s = p->rule > 1 ? number(c, "behind_s") : 0;
 	p->bmin = (int)number(c, "blocks_min"), p->bmax = (int)number(c, "blocks_max");
 	cJSON_ArrayForEach(i, list) {
 		if (p->nw == MAXW || p->ring < 1 || p->bmax > MAXB)
+			die(EX_BADINPUT, "the plan is out of range");
+		p->wring[p->nw] = (int)json_get_num(i, "ring", p->ring);
+		p->wquads[p->nw] = (int)json_get_num(i, "block_quads", p->quads);
+		p->wmax[p->nw] = (int)json_get_num(i, "blocks_max", p->bmax);
+		if (p->wring[p->nw] < 1 || p->wmax[p->nw] > MAXB)
 			die(EX_BADINPUT, "the plan is out of range");
 		p->weight[p->nw++] = number(i, "weight");
 	}

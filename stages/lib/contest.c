@@ -45,9 +45,15 @@ static void end_failed(struct contest *t, const struct session_result *r)
 		[SHOT_FAULT] = {"bench.fault", "confirm.fault"},
 		[SHOT_PROTOCOL] = {"bench.protocol", "confirm.protocol"},
 		[SHOT_TIMEOUT] = {"bench.timeout", "confirm.timeout"},
+		[SHOT_SLOW] = {"bench.slower", "confirm.slower"},
 		[SHOT_LATE] = {"bench.late_work", "confirm.late_work"},
 	};
 	const char *where = t->name[r->at_workload];
+	if (r->outcome == SHOT_ENV) {
+		end(t, V_INVALID, t->confirming ? "confirm.invalid_env" : "bench.invalid_env", "session %d: %.200s",
+		    r->index, r->text);
+		return;
+	}
 	if (r->outcome == SHOT_SLOW) {
 		int public = t->weight[r->at_workload] > 0;
 		t->slow = 1;
@@ -93,6 +99,8 @@ static int step(struct contest *t, struct err *e)
 				  .delta = t->whole ? NAN : stats_delta(&t->rule),
 				  .solo = t->solo_too,
 				  .anchor = t->anchor,
+				  .guards = t->guards && t->n == 0,
+				  .size = t->size,
 				  .behind = t->whole ? NULL : &t->behind,
 				  .ops = t->ops,
 				  .ctx = t->ctx,
@@ -257,6 +265,32 @@ static void end_missed(struct contest *t, const double *x, double needs, const c
 		t->kind = V_NONE;
 }
 
+/* Returns 0 where one does not hold. */
+static int end_by_guard(struct contest *t, double x, double se, double least, const char *code, int workload,
+			const char *what)
+{
+	if (isnan(x) || x >= least)
+		return 1;
+	int sure = x + 2 * se < least;
+	end(t, sure ? V_REJECT : V_INCONCLUSIVE, sure ? code : "confirm.inconclusive",
+	    "workload %s: %.4fx the champion's speed %s%s", t->name[workload], exp(x), what,
+	    sure ? "" : ", too uncertain to confirm");
+	return 0;
+}
+
+static int guarded(struct contest *t)
+{
+	for (int i = 0; t->guards && t->n > 0 && i < t->workloads; i++) {
+		const struct session_workload *w = &t->session[0].w[i];
+		if (!end_by_guard(t, w->drain, w->drain_se, log1p(-CONTEST_DRAIN), "confirm.drain", i,
+				  "once what it wrote is paid for") ||
+		    !end_by_guard(t, w->sustained, w->sustained_se, log1p(-CONTEST_SUSTAINED),
+				  "confirm.sustained", i, "when run back to back"))
+			return 0;
+	}
+	return 1;
+}
+
 void contest_confirm(struct contest *t)
 {
 	if (t->solo_too && alone(t) < 0) {
@@ -276,6 +310,8 @@ void contest_confirm(struct contest *t)
 			   public ? t->name[i] : "a held-out workload");
 		return;
 	}
+	if (!guarded(t))
+		return;
 	end(t, V_PASS, "ok", "%.4fx the champion's speed, confirmed in new processes%s",
 	    exp(stats_mean(t->theta, (size_t)t->k)),
 	    t->k > CONTEST_CONFIRM ? " (second look: slightly biased upwards)" : "");

@@ -19,6 +19,10 @@
  * after CONTEST_CONFIRM_MOST; extending makes the published ratio slightly too high on average, so
  * the record says which look ended it (stats.h, rule 2).
  *
+ * Guards (a confirmation on a GPU, first session only): a winner whose windows are more than
+ * CONTEST_DRAIN slower once what they wrote is paid for, or CONTEST_SUSTAINED slower when run back to back,
+ * is rejected where that is sure (two standard errors), else inconclusive.
+ *
  * Life: contest_init, fill the plan, contest_prereg to disk, contest_decide or contest_fixed,
  * contest_write, contest_free.
  *
@@ -34,6 +38,9 @@
 #include "stats.h"
 #include "verdict.h"
 
+#define CONTEST_DRAIN 0.01
+#define CONTEST_SUSTAINED 0.03
+
 enum {
 	CONTEST_SESSIONS = 24,
 	CONTEST_CONFIRM = 4,   /* sessions of a confirmation */
@@ -48,11 +55,13 @@ struct contest {
 	int workloads;
 	const char *name[SESSION_WORKLOADS]; /* borrowed */
 	double weight[SESSION_WORKLOADS];    /* 0: held out, guarded only */
+	const struct session_size *size;     /* GPU: per workload, borrowed; else NULL */
 	char order_seed[SESSION_SEED];
 	int order_derived;      /* 1: from SEED (sim); 0: from the system's entropy */
 	int solo_too, anchor;   /* measure the champion alone; the baseline as well */
 	int whole;              /* 1: every session to its full length (A/A) */
 	int confirming;         /* codes say confirm.* */
+	int guards;             /* drain and sustained guards, in its first session */
 	const struct session_ops *ops;
 	void *ctx;
 	struct raw *raw;
@@ -83,7 +92,7 @@ void contest_free(struct contest *t);
 int contest_decide(struct contest *t, struct err *e);
 /* Exactly `sessions` of them. kind is V_PASS unless an arm failed. */
 int contest_fixed(struct contest *t, int sessions, struct err *e);
-/* After contest_fixed(CONTEST_CONFIRM): does the confirmation hold? Mean at least half the margin
+/* After contest_fixed(CONTEST_CONFIRM): does the confirmation hold? Guards (above), mean at least half the margin
  * (as a ratio), no workload's mean below the guard. Sets kind, code, message; V_NONE when a mark is
  * missed but the margin (for a workload: 0) is still within the one-sided bound: then the caller
  * runs as many sessions again, once. */

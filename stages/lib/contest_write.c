@@ -27,6 +27,19 @@ static void rule_write(const struct stats_rule *r, struct jsonw *w)
 	jw_int(w, "confirm_most", CONTEST_CONFIRM_MOST);
 }
 
+static void size_write(const struct session_size *z, struct jsonw *w)
+{
+	jw_int(w, "windows", z->windows);
+	jw_int(w, "ring", z->ring);
+	jw_bool(w, "fresh", z->fresh);
+	jw_int(w, "block_quads", z->block_quads);
+	jw_int(w, "blocks_max", z->blocks_max);
+	jw_int(w, "solo_reps", z->solo_reps);
+	jw_int(w, "anchor_quads", z->anchor_quads);
+	jw_num(w, "rep_ns", z->rep_ns);
+	jw_num(w, "cost_ns", z->cost_ns);
+}
+
 void contest_plan_write(const struct contest *t, struct jsonw *w)
 {
 	rule_write(&t->rule, w);
@@ -37,11 +50,17 @@ void contest_plan_write(const struct contest *t, struct jsonw *w)
 	jw_str(w, "order_from", t->order_derived ? "SEED" : "entropy");
 	jw_bool(w, "solo", t->solo_too);
 	jw_bool(w, "anchor", t->anchor);
+	if (t->guards) {
+		jw_num(w, "drain_limit", CONTEST_DRAIN);
+		jw_num(w, "sustained_limit", CONTEST_SUSTAINED);
+	}
 	jw_arr(w, "workloads");
 	for (int i = 0; i < t->workloads; i++) {
 		jw_obj(w, NULL);
 		jw_str(w, "name", t->name[i]);
 		jw_num(w, "weight", t->weight[i]);
+		if (t->size)
+			size_write(&t->size[i], w);
 		jw_end(w);
 	}
 	jw_end(w);

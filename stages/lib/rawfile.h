@@ -19,7 +19,9 @@
  *   22  2  slot: place in the block, 4 to a quad
  *   24  4  input set
  *   28  1  arm:   0 champion, 1 candidate, 2 baseline
- *   29  1  phase: 0 warm-up, 1 solo, 2 measure, 3 anchor
+ *   29  1  phase: 0 warm-up, 1 solo, 2 measure, 3 anchor, 4 drain, 5 sustained (4 and 5: confirmation on a
+ *             GPU. 4: the window ends with a read of more than L2, so that what was written is paid for;
+ *             5: stop - start is the sum of the windows of one burst)
  *   30  1  drop:  0 counted, else why its pair is not (no reason exists on emu and sim)
  *   31  1  check: 1 output verified in full, 0 not verified (sim), 2 wrong
  *
@@ -40,7 +42,8 @@
 #define RAW_RECORD 32
 
 enum raw_arm { RAW_CHAMPION = 0, RAW_CANDIDATE = 1, RAW_BASELINE = 2, RAW_ARMS = 3 };
-enum raw_phase { RAW_WARM = 0, RAW_SOLO = 1, RAW_MEASURE = 2, RAW_ANCHOR = 3 };
+enum raw_phase { RAW_WARM = 0, RAW_SOLO = 1, RAW_MEASURE = 2, RAW_ANCHOR = 3,
+		 RAW_DRAIN = 4, RAW_SUSTAINED = 5 };
 enum raw_check { RAW_UNCHECKED = 0, RAW_RIGHT = 1, RAW_WRONG = 2 };
 
 struct raw_rep {

@@ -275,4 +275,4 @@ static void close_workload(void *ctx)
 	r->work.in_fd = r->work.rw_fd = -1;
 }
 
-const struct session_ops RIG_EMU_OPS = {open_workload, start, stop, shoot, close_workload};
+const struct session_ops RIG_EMU_OPS = {open_workload, start, stop, shoot, close_workload, NULL};

@@ -60,4 +60,4 @@ static void close_workload(void *ctx)
 	(void)ctx;
 }
 
-const struct session_ops RIG_SIM_OPS = {open_workload, start, stop, shoot, close_workload};
+const struct session_ops RIG_SIM_OPS = {open_workload, start, stop, shoot, close_workload, NULL};

@@ -13,58 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Emulated reps take milliseconds on a CPU that others use too. Blocks are single quads, so that a
- * preemption spoils two pairs and not sixteen, and trimming throws it out. Measured on two shared
- * cores: 3-6 % sd of a rep, 0.5-1.5 % of theta at 16 blocks, 6.5 ms a rep with its checks; four
- * blocks decide what is far from the margin, sixteen are what a minute of patience buys near it.
- * An emulated kernel can keep what it likes in its process (idle stacks, the emulator's own memory), so
- * no set comes twice: with two of them a kernel that kept the products of both and computed only
- * what a few changed elements touch was right every time, and twice as fast. */
-const struct session_class SESSION_EMU = {
-	.name = "emu",
-	.block_quads = 1,
-	.blocks_min = 4,
-	.blocks_max = 16,
-	.se_target = 0.003,
-	.decisive = 5,
-	.trim = 0.2,
-	.warm_pairs = 1,
-	.solo_reps = 6,
-	.solo_slack = 0.10,
-	.anchor_quads = 5,
-	.ring = 1 << 30,
-	.k_max = 8,
-	.time_s = 15,
-	.hopeless = 20,
-	.behind_s = 20,
-	.s0_floor = 0.002,
-};
-
-const struct session_class SESSION_SIM = {
-	.name = "sim",
-	.block_quads = 1,
-	.blocks_min = 8,
-	.blocks_max = 8,
-	.se_target = 0.003,
-	.trim = 0.2,
-	.warm_pairs = 1,
-	.solo_reps = 4,
-	.solo_slack = 0.015,
-	.anchor_quads = 2,
-	.ring = 8,
-	.k_max = 12,
-	.hopeless = 20,
-	.behind_s = 20,
-	.s0_floor = 0.002,
-};
-
-const struct session_class *session_class_of(const char *device)
-{
-	if (strcmp(device, "emu") == 0)
-		return &SESSION_EMU;
-	return strcmp(device, "sim") == 0 ? &SESSION_SIM : NULL;
-}
-
 uint64_t session_word(const char *seed, const char *what, int a, int b, int c, int d)
 {
 	char text[160];
@@ -109,6 +57,7 @@ struct walk {
 	const struct session_job *job;
 	struct session_result *r;
 	int workload;
+	struct session_size size;
 	struct tally t;
 };
 
@@ -125,7 +74,7 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 	const struct session_job *j = k->job;
 	struct shot s = {.session = j->index, .workload = k->workload, .arm = arm, .phase = phase};
 	s.set = session_set(j->order_seed, j->index, k->workload, (int)phase * 65536 + block, slot,
-			    j->c->ring);
+			    k->size.ring);
 	s.rep = j->raw->count;
 	if (j->ops->shoot(j->ctx, &s, e) != 0)
 		return -1;
@@ -151,7 +100,7 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 	int64_t ticks = s.stop > s.start ? (int64_t)(s.stop - s.start) : 1;
 	if (arm == RAW_CHAMPION && phase < RAW_MEASURE && (uint64_t)ticks > k->t.slowest)
 		k->t.slowest = (uint64_t)ticks;
-	if (j->behind && arm != RAW_BASELINE && phase != RAW_SOLO && block < 1000 && phase != RAW_ANCHOR)
+	if (j->behind && arm != RAW_BASELINE && block < 1000 && (phase == RAW_WARM || phase == RAW_MEASURE))
 		*j->behind += arm == RAW_CANDIDATE ? ticks : -ticks;
 	return ticks;
 }
@@ -199,7 +148,7 @@ static int run_solo(struct walk *k, struct err *e)
 	const struct session_job *j = k->job;
 	if (start(k, RAW_CHAMPION, e) != 0)
 		return -1;
-	for (int i = -2; i < j->c->solo_reps && !bad(k); i++) {
+	for (int i = -2; i < k->size.solo_reps && !bad(k); i++) {
 		enum raw_phase phase = i < 0 ? RAW_WARM : RAW_SOLO;
 		int64_t ticks = shoot(k, RAW_CHAMPION, phase, i < 0 ? 1000 : 0, i < 0 ? i + 2 : i, e);
 		if (ticks < 0)
@@ -260,7 +209,8 @@ static int run_block(struct walk *k, enum raw_phase phase, int block, int quads,
 			if (bad(k))
 				return 0;
 			sum[arm] += (uint64_t)ticks;
-			count(&k->t, arm, (uint64_t)ticks);
+			if (phase <= RAW_ANCHOR)
+				count(&k->t, arm, (uint64_t)ticks);
 			if (phase == RAW_MEASURE && arm == RAW_CHAMPION)
 				k->t.company[k->t.companies++] = (double)ticks;
 		}
@@ -283,9 +233,9 @@ static int run_measure(struct walk *k, struct err *e)
 {
 	const struct session_class *c = k->job->c;
 	struct session_workload *w = &k->r->w[k->workload];
-	while (w->blocks < c->blocks_max && !bad(k)) {
+	while (w->blocks < k->size.blocks_max && !bad(k)) {
 		double l = 0;
-		if (run_block(k, RAW_MEASURE, w->blocks, c->block_quads, RAW_CHAMPION,
+		if (run_block(k, RAW_MEASURE, w->blocks, k->size.block_quads, RAW_CHAMPION,
 			      RAW_CANDIDATE, &l, e) != 0)
 			return -1;
 		if (bad(k))
@@ -313,12 +263,36 @@ static int run_anchor(struct walk *k, struct err *e)
 	int n = 0;
 	if (shoot(k, RAW_BASELINE, RAW_WARM, 2000, 0, e) < 0)
 		return -1;
-	for (; n < k->job->c->anchor_quads && !bad(k); n++)
+	for (; n < k->size.anchor_quads && !bad(k); n++)
 		if (run_block(k, RAW_ANCHOR, n, 1, RAW_BASELINE, RAW_CANDIDATE, &l[n], e) != 0)
 			return -1;
 	if (!bad(k))
 		w->anchor = stats_trimmed(l, (size_t)n, k->job->c->trim);
 	return k->job->ops->stop(k->job->ctx, RAW_BASELINE, e);
+}
+
+/* Guards: blocks of one quad each. */
+static int run_guard(struct walk *k, enum raw_phase phase, int quads, double *theta, double *se, struct err *e)
+{
+	double l[SESSION_BLOCKS];
+	int n = 0;
+	for (; n < quads && !bad(k); n++)
+		if (run_block(k, phase, n, 1, RAW_CHAMPION, RAW_CANDIDATE, &l[n], e) != 0)
+			return -1;
+	if (n == 0 || bad(k))
+		return 0;
+	*theta = stats_trimmed(l, (size_t)n, k->job->c->trim);
+	*se = stats_trimmed_se(l, (size_t)n, k->job->c->trim);
+	return 0;
+}
+
+static int run_guards(struct walk *k, struct err *e)
+{
+	const struct session_class *c = k->job->c;
+	struct session_workload *w = &k->r->w[k->workload];
+	if (run_guard(k, RAW_DRAIN, c->drain_quads, &w->drain, &w->drain_se, e) != 0)
+		return -1;
+	return run_guard(k, RAW_SUSTAINED, c->sustained_quads, &w->sustained, &w->sustained_se, e);
 }
 
 static void settle(struct walk *k)
@@ -349,6 +323,8 @@ static int run_workload(struct walk *k, struct err *e)
 	/* Held-out workloads are guarded, not compared with the baseline. */
 	if (!bad(k) && j->anchor && j->weight[k->workload] > 0 && run_anchor(k, e) != 0)
 		return -1;
+	if (!bad(k) && j->guards && j->weight[k->workload] > 0 && run_guards(k, e) != 0)
+		return -1;
 	settle(k);
 	return 0;
 }
@@ -356,9 +332,13 @@ static int run_workload(struct walk *k, struct err *e)
 static int one_workload(const struct session_job *j, struct session_result *r, int workload,
 			struct err *e)
 {
-	int most = 2 * j->c->block_quads * j->c->blocks_max;
 	struct walk k = {.job = j, .r = r, .workload = workload};
-	k.t.solo = xcalloc((size_t)j->c->solo_reps, sizeof(double));
+	k.size = j->size ? j->size[workload]
+			 : (struct session_size){.ring = j->c->ring, .block_quads = j->c->block_quads,
+						 .blocks_max = j->c->blocks_max, .solo_reps = j->c->solo_reps,
+						 .anchor_quads = j->c->anchor_quads};
+	int most = 2 * k.size.block_quads * k.size.blocks_max;
+	k.t.solo = xcalloc((size_t)k.size.solo_reps, sizeof(double));
 	k.t.company = xcalloc((size_t)most, sizeof(double));
 	r->w[workload].anchor = NAN;
 	int rc = j->ops->open(j->ctx, j->index, workload, e);
@@ -387,18 +367,39 @@ static void shuffle(const struct session_job *j, int order[SESSION_WORKLOADS])
 	}
 }
 
+/* A void session says nothing against an arm; a wrong output or a fault is one on any machine. */
+static int end_session(const struct session_job *j, struct session_result *r, struct err *e)
+{
+	enum shot_outcome o = SHOT_OK;
+	char text[256] = "";
+	if (!j->ops->end)
+		return 0;
+	if (j->ops->end(j->ctx, j->index, &o, text, e) != 0)
+		return -1;
+	if (o == SHOT_OK || (r->outcome != SHOT_OK && r->outcome != SHOT_SLOW && r->outcome != SHOT_TIMEOUT))
+		return 0;
+	r->outcome = o;
+	memcpy(r->text, text, sizeof text);
+	return 0;
+}
+
 int session_run(const struct session_job *j, struct session_result *r, struct err *e)
 {
 	if (j->workloads < 1 || j->workloads > SESSION_WORKLOADS ||
-	    j->c->blocks_max > SESSION_BLOCKS || j->c->anchor_quads > SESSION_BLOCKS)
+	    j->c->blocks_max > SESSION_BLOCKS || j->c->anchor_quads > SESSION_BLOCKS ||
+	    j->c->drain_quads > SESSION_BLOCKS || j->c->sustained_quads > SESSION_BLOCKS)
 		return err_set(e, EX_HARNESS, "session of %d workloads", j->workloads);
 	int order[SESSION_WORKLOADS] = {0};
 	memset(r, 0, sizeof *r);
 	r->index = j->index;
+	for (int i = 0; i < SESSION_WORKLOADS; i++)
+		r->w[i].drain = r->w[i].sustained = NAN;
 	shuffle(j, order);
 	for (int i = 0; i < j->workloads && r->outcome == SHOT_OK; i++)
 		if (one_workload(j, r, order[i], e) != 0)
 			return -1;
+	if (end_session(j, r, e) != 0)
+		return -1;
 	double sum = 0, solo = 0, weights = 0;
 	for (int i = 0; i < j->workloads; i++) {
 		sum += j->weight[i] * r->w[i].theta;
@@ -408,60 +409,4 @@ int session_run(const struct session_job *j, struct session_result *r, struct er
 	r->theta = weights > 0 ? sum / weights : 0;
 	r->solo = weights > 0 ? solo / weights : 0;
 	return 0;
-}
-
-void session_class_write(const struct session_class *c, struct jsonw *w, const char *key)
-{
-	jw_obj(w, key);
-	jw_str(w, "name", c->name);
-	jw_int(w, "block_quads", c->block_quads);
-	jw_int(w, "blocks_min", c->blocks_min);
-	jw_int(w, "blocks_max", c->blocks_max);
-	jw_num(w, "se_target", c->se_target);
-	jw_num(w, "decisive", c->decisive);
-	jw_num(w, "trim", c->trim);
-	jw_int(w, "warm_pairs", c->warm_pairs);
-	jw_int(w, "solo_reps", c->solo_reps);
-	jw_num(w, "solo_slack", c->solo_slack);
-	jw_int(w, "anchor_quads", c->anchor_quads);
-	jw_int(w, "ring", c->ring);
-	jw_int(w, "k_max", c->k_max);
-	jw_num(w, "time_s", c->time_s);
-	jw_num(w, "hopeless", c->hopeless);
-	jw_num(w, "behind_s", c->behind_s);
-	jw_num(w, "s0_floor", c->s0_floor);
-	jw_end(w);
-}
-
-static void workload_write(const struct session_workload *k, const char *name, struct jsonw *w)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "name", name);
-	jw_num(w, "theta", k->theta);
-	jw_num(w, "se", k->se);
-	jw_num(w, "solo", k->solo);
-	jw_num(w, "anchor", k->anchor);
-	jw_num(w, "champion_mean", k->mean[RAW_CHAMPION]);
-	jw_num(w, "champion_min", k->min[RAW_CHAMPION]);
-	jw_num(w, "candidate_mean", k->mean[RAW_CANDIDATE]);
-	jw_num(w, "candidate_min", k->min[RAW_CANDIDATE]);
-	jw_arr(w, "blocks");
-	for (int i = 0; i < k->blocks; i++)
-		jw_num(w, NULL, k->block[i]);
-	jw_end(w);
-	jw_end(w);
-}
-
-void session_write(const struct session_result *r, int workloads, const char *const *names,
-		   struct jsonw *w)
-{
-	jw_obj(w, NULL);
-	jw_int(w, "session", r->index);
-	jw_num(w, "theta", r->theta);
-	jw_num(w, "solo", r->solo);
-	jw_arr(w, "workloads");
-	for (int i = 0; i < workloads; i++)
-		workload_write(&r->w[i], names[i], w);
-	jw_end(w);
-	jw_end(w);
 }

@@ -11,6 +11,9 @@
  *             (SHOT_SLOW too once the candidate is `behind_s` behind the champion, all warm and
  *             measured pairs of all sessions of the contest added up)
  *   anchor    (confirmation only) candidate against baseline, in the same way
+ *   drain     (first session of a confirmation on a GPU) both arms with windows that end only when what
+ *             was written has left the cache
+ *   sustained (likewise) bursts of launches back to back, about a second of each arm over all workloads
  * Every rep goes to the raw file. How a rep is made (inputs, flush, clock, check) is the caller's:
  * session_ops. The session never reads a clock and knows no device.
  *
@@ -53,14 +56,30 @@ struct session_class {
 	double hopeless;   /* a candidate this many times slower in two warm reps has lost; 0: no such end */
 	double behind_s;   /* so has one this much time behind in all; 0: no such end */
 	double s0_floor;   /* least sd between sessions that is believed */
+	int drain_quads;   /* guards of a confirmation; 0: none */
+	int sustained_quads;
 };
 
-extern const struct session_class SESSION_EMU, SESSION_SIM;
-const struct session_class *session_class_of(const char *device); /* NULL: none such */
+extern const struct session_class SESSION_EMU, SESSION_SIM, SESSION_CUDA;
+const struct session_class *session_class_of(const char *device); /* a slug is a GPU's: SESSION_CUDA */
+
+/* What a workload of a GPU takes instead of the class's constants, chosen before the first counted sample
+ * from the champion's own time; part of the pre-registration. */
+struct session_size {
+	int windows;      /* copies of the workload in one timed window */
+	int ring;         /* sets to draw from */
+	int fresh;        /* 1: every rep also changes elements of its set; 0: sets of the ring as they are */
+	int block_quads, blocks_max, solo_reps, anchor_quads;
+	double rep_ns, cost_ns; /* what was seen: window of the champion, whole rep with its checks */
+};
+/* From the champion's window of one copy, an empty launch's, and the cost of a rep with one copy (of which
+ * the input and its reference: prepare_ns). */
+void session_size_for(double rep_ns, double null_ns, double cost_ns, double prepare_ns, struct session_size *z);
 
 enum shot_outcome {
 	SHOT_OK = 0, SHOT_WRONG, SHOT_FAULT, SHOT_PROTOCOL, SHOT_TIMEOUT, SHOT_LATE,
 	SHOT_SLOW, /* of a session only: right, and so slow that more reps would be a waste */
+	SHOT_ENV,  /* the machine was not quiet or not healthy: nobody's fault */
 };
 
 struct shot {
@@ -87,16 +106,19 @@ struct session_ops {
 	int (*stop)(void *ctx, enum raw_arm arm, struct err *e);
 	int (*shoot)(void *ctx, struct shot *s, struct err *e);
 	void (*close)(void *ctx);
+	/* The session is over; NULL: nothing to look at. May find that it is void: SHOT_ENV. */
+	int (*end)(void *ctx, int session, enum shot_outcome *outcome, char text[256], struct err *e);
 };
 
 struct session_job {
 	int index;            /* over the raw file */
 	int workloads;
 	const double *weight; /* per workload; 0: measured and guarded, not in theta */
+	const struct session_size *size; /* per workload; NULL: the class's constants */
 	const char *order_seed;
 	const struct session_class *c;
 	double delta;         /* log margin that `decisive` looks at; NAN: no early stop */
-	int solo, anchor;
+	int solo, anchor, guards;
 	int64_t *behind;      /* ticks (ns) behind so far, carried from session to session; NULL: no
 	                       * SHOT_SLOW at all (champion against itself) */
 	const struct session_ops *ops;
@@ -111,6 +133,8 @@ struct session_workload {
 	double solo;                  /* ln(champion alone / champion in company), medians */
 	double mean[RAW_ARMS], min[RAW_ARMS]; /* ticks, for people; nothing is decided by them */
 	double anchor;                /* ln(baseline / candidate); NAN when not measured */
+	double drain, drain_se;       /* ln(champion / candidate); NAN when not measured */
+	double sustained, sustained_se;
 };
 
 struct session_result {

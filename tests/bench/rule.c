@@ -128,7 +128,7 @@ static void host_close(void *ctx)
 	(void)ctx;
 }
 
-static const struct session_ops HOST = {host_open, host_start, host_stop, host_shoot, host_close};
+static const struct session_ops HOST = {host_open, host_start, host_stop, host_shoot, host_close, NULL};
 
 static void host_contest(struct contest *t, struct host *h, struct raw *raw, int i)
 {

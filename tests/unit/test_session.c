@@ -56,6 +56,8 @@ struct fake {
 	enum raw_arm breaks;
 	double scale;          /* times a millisecond; 0: once */
 	int stray;             /* the candidate's first rep takes 50 times as long */
+	double drain, sustained; /* the candidate's gain in the guards */
+	int void_at;           /* session that the machine spoils, from 1; 0 none */
 	int open, live[RAW_ARMS], shots, starts[RAW_ARMS], alone_with_candidate;
 	double offset;
 };
@@ -96,7 +98,11 @@ static int fake_shoot(void *ctx, struct shot *s, struct err *e)
 	if (s->phase == RAW_SOLO && f->live[RAW_CANDIDATE])
 		f->alone_with_candidate = 1;
 	double x = log(1e6) + f->sd * noise_normal(&f->rng);
-	if (s->arm == RAW_CANDIDATE)
+	if (s->arm == RAW_CANDIDATE && s->phase == RAW_DRAIN)
+		x -= f->drain;
+	else if (s->arm == RAW_CANDIDATE && s->phase == RAW_SUSTAINED)
+		x -= f->sustained;
+	else if (s->arm == RAW_CANDIDATE)
 		x -= f->log_ratio[s->workload] + f->offset;
 	if (s->arm == RAW_BASELINE)
 		x += log(3);
@@ -126,7 +132,18 @@ static void fake_close(void *ctx)
 	memset(f->live, 0, sizeof f->live);
 }
 
-static const struct session_ops FAKE = {fake_open, fake_start, fake_stop, fake_shoot, fake_close};
+static int fake_end(void *ctx, int session, enum shot_outcome *o, char text[256], struct err *e)
+{
+	struct fake *f = ctx;
+	(void)e;
+	if (f->void_at && session + 1 == f->void_at) {
+		*o = SHOT_ENV;
+		snprintf(text, 256, "somebody else is on the GPU");
+	}
+	return 0;
+}
+
+static const struct session_ops FAKE = {fake_open, fake_start, fake_stop, fake_shoot, fake_close, fake_end};
 static const char *const NAMES[] = {"a", "b", "c"};
 
 static void set_up(struct contest *t, struct fake *f, struct raw *raw, int workloads)
@@ -366,10 +383,151 @@ static void test_no_set_twice(void **state)
 		assert_true(set[i] != set[i - 1]);
 }
 
+/* Sizes of a GPU's workload, by the champion's window: 2.7 us are an empty launch's. */
+static void test_sizes(void **state)
+{
+	(void)state;
+	const struct {
+		double rep, cost, prepare;
+		int windows, fresh, quads, least, most;
+	} cell[] = {
+		{46600, 0.8e6, 0.3e6, 1, 1, 8, 128, 128},   /* 2,048 pairs are within reach */
+		{12000, 0.8e6, 0.3e6, 1, 1, 8, 128, 128},
+		{10700, 0.8e6, 0.3e6, 2, 1, 8, 80, 128},
+		{4240, 0.8e6, 0.3e6, 6, 1, 8, 30, 80},
+		{2800, 0.8e6, 0.3e6, 16, 1, 2, 30, 80},     /* hardly more than an empty launch */
+		{5e6, 30e6, 24e6, 1, 0, 2, 8, 128},         /* slow reference: sets of a ring */
+		{200e6, 400e6, 1e6, 1, 1, 1, 8, 8},
+	};
+	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+		struct session_size z;
+		session_size_for(cell[i].rep, 2700, cell[i].cost, cell[i].prepare, &z);
+		assert_int_equal(z.windows, cell[i].windows);
+		assert_int_equal(z.fresh, cell[i].fresh);
+		assert_int_equal(z.ring, z.fresh ? SESSION_CUDA.ring : 8);
+		assert_int_equal(z.block_quads, cell[i].quads);
+		assert_true(z.blocks_max >= cell[i].least && z.blocks_max <= cell[i].most);
+		assert_true(z.blocks_max >= SESSION_CUDA.blocks_min && z.solo_reps >= 6 && z.anchor_quads >= 5);
+		/* where windows are not at their cap, three quarters of one are the kernel's */
+		double own = cell[i].rep - 2700;
+		if (z.windows < 16)
+			assert_true(own * z.windows / (own * z.windows + 2700) >= 0.749);
+	}
+}
+
+static void test_classes(void **state)
+{
+	(void)state;
+	assert_ptr_equal(session_class_of("emu"), &SESSION_EMU);
+	assert_ptr_equal(session_class_of("sim"), &SESSION_SIM);
+	assert_ptr_equal(session_class_of("nvidia-h200"), &SESSION_CUDA);
+	assert_int_equal(2 * SESSION_CUDA.block_quads, 16);
+	assert_int_equal(SESSION_CUDA.blocks_max * 2 * SESSION_CUDA.block_quads, 2048);
+	assert_true(SESSION_CUDA.blocks_max <= SESSION_BLOCKS && SESSION_CUDA.k_max <= CONTEST_SESSIONS);
+}
+
+/* A GPU's confirmation: a win that is only borrowed from the memory behind, or from a cool chip. */
+static void test_guards(void **state)
+{
+	(void)state;
+	const struct {
+		double drain, sustained;
+		enum verdict_kind kind;
+		const char *code;
+	} cell[] = {
+		{0.04, 0.04, V_PASS, "ok"},
+		{-0.005, -0.02, V_PASS, "ok"}, /* within what is borne */
+		{-0.03, 0.04, V_REJECT, "confirm.drain"},
+		{0.04, -0.06, V_REJECT, "confirm.sustained"},
+	};
+	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+		struct fake f = quiet(21, 0.05, 0.05);
+		struct session_size size[2];
+		struct contest t;
+		struct raw raw;
+		struct err e;
+		f.sd = 0.002;
+		f.drain = cell[i].drain;
+		f.sustained = cell[i].sustained;
+		set_up(&t, &f, &raw, 2);
+		session_size_for(46600, 2700, 0.8e6, 0.3e6, &size[0]);
+		size[1] = size[0];
+		size[1].block_quads = 2;
+		t.size = size;
+		t.c = &SESSION_CUDA;
+		t.confirming = t.guards = 1;
+		assert_int_equal(contest_fixed(&t, CONTEST_CONFIRM, &e), 0);
+		contest_confirm(&t);
+		assert_string_equal(t.code, cell[i].code);
+		assert_int_equal(t.kind, cell[i].kind);
+		assert_true(fabs(t.session[0].w[0].drain - cell[i].drain) < 0.002);
+		assert_true(isnan(t.session[1].w[0].drain) && isnan(t.session[1].w[0].sustained));
+		contest_free(&t);
+		raw_free(&raw);
+	}
+}
+
+/* What the machine spoils is nobody's fault, and no evidence. */
+static void test_void_session(void **state)
+{
+	(void)state;
+	char code[64];
+	int n;
+	struct fake f = quiet(1, 0.06, 0.06);
+	f.void_at = 2;
+	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
+	assert_string_equal(code, "bench.invalid_env");
+	assert_int_equal(n, 2);
+	/* but a wrong output is wrong on any machine */
+	f.break_at = 20;
+	f.void_at = 1;
+	f.breaks = RAW_CANDIDATE;
+	f.outcome = SHOT_WRONG;
+	assert_int_equal(decide(f, 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.wrong_output");
+	f.outcome = SHOT_TIMEOUT;
+	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
+}
+
+/* GPU class, by its noise: losers end in one short session, winners of 3 % in few. */
+static void test_gpu_costs(void **state)
+{
+	(void)state;
+	const struct {
+		double gain;
+		enum verdict_kind kind;
+		int sessions, shots; /* at most */
+	} cell[] = {{-0.10, V_REJECT, 1, 400}, {0.0, V_REJECT, 1, 500}, {0.03, V_PASS, 6, 6000}};
+	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+		struct fake f = quiet(31 + i, cell[i].gain, 0);
+		struct session_size size;
+		struct contest t;
+		struct raw raw;
+		struct err e;
+		f.sd = 0.015; /* a streaming kernel's rep */
+		f.between = 0.0005;
+		set_up(&t, &f, &raw, 1);
+		session_size_for(46600, 2700, 0.8e6, 0.3e6, &size);
+		t.size = &size;
+		t.c = &SESSION_CUDA;
+		t.rule.s0 = 0.001;
+		assert_int_equal(contest_decide(&t, &e), 0);
+		assert_int_equal(t.kind, cell[i].kind);
+		assert_true(t.n <= cell[i].sessions && f.shots <= cell[i].shots);
+		contest_free(&t);
+		raw_free(&raw);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_set_twice),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_guards),
+		cmocka_unit_test(test_void_session),
+		cmocka_unit_test(test_gpu_costs),
 		cmocka_unit_test(test_raw_round_trip),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_decisions),
