@@ -33,11 +33,15 @@ struct gpu {
 	char uuid[GPU_UUID];         /* "GPU-xxxxxxxx-..." */
 	struct facts facts;          /* class cuda, name, slug "nvidia-h200", ... */
 	char arch[16];               /* "sm_90a": what to compile for */
+	int capability;              /* 90 */
 	int64_t memory_bytes;
 	int driver, cuda;            /* 580 (major), 13000 */
 	char driver_version[32];     /* "580.159.04" */
 	int sm_mhz_max, mem_mhz_max, power_limit_w;
-	int ecc, mig, mps, persistence, vmm_export; /* 1, 0, -1 unknown */
+	/* 1, 0, -1 unknown. mig: this is an instance. sees: NVML shows us our own processes by their
+	 * pids, so that it would show others'. */
+	int ecc, mig, mps, persistence, vmm_export, sees;
+	int others;                  /* compute processes that are not ours, when it was asked; -1 unknown */
 	char compute_mode[24];       /* "default", "exclusive_process", "prohibited" */
 	int usable;
 	char why[GPU_WHY];           /* when not */
@@ -56,25 +60,46 @@ struct gpu_state {
 
 /* n GPUs into g[]; 0 when none. *why says why none (no driver...). */
 int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e);
+/* Ours are the programs of this build, by the file they run. */
 int gpu_state(const char *uuid, struct gpu_state *s, struct err *e);
-/* Is this process, by pid, one of ours: a child of the calling program? For gpu_state's `foreign`. */
-
+/* Of the text that `probe devices` writes, and `probe state`. */
+int gpu_list_parse(const char *text, size_t len, struct gpu g[GPU_MAX], int *n, char why[GPU_WHY],
+		   struct err *e);
+int gpu_state_parse(const char *text, size_t len, struct gpu_state *s, struct err *e);
 void gpu_write(const struct gpu *g, struct jsonw *w, const char *key);
+void gpu_ceilings_write(const struct worker_ceilings *c, struct jsonw *w, const char *key); /* or null */
 int gpu_parse(const cJSON *json, const char *what, struct gpu *g, struct err *e);
 void gpu_state_write(const struct gpu_state *s, struct jsonw *w, const char *key);
 
-/* "cuda" or a slug -> the first usable GPU of it. EX_NOENV with the reason. */
+/* Of n GPUs the ablest usable one, of any kind ("cuda") or of one model (a slug); -1 none. */
+int gpu_pick(const struct gpu *g, int n, const char *device);
+/* The same of this machine. EX_NOENV with the reason. */
 int gpu_find(const char *device, struct gpu *g, struct err *e);
-/* Ceilings of g, measured (2-3 s, under its lane) or from .build/cache/devices/. */
+/* Ceilings of g: from .build/cache/devices/, else measured (2-3 s, under its lane) and kept there. */
 int gpu_calibrate(struct gpu *g, struct err *e);
+int gpu_measure(struct gpu *g, struct err *e); /* measured in any case */
+
+/* device.json: written (its hash into sha) and read. gpu_pin makes that of a new run in DIR. */
+int gpu_save(const struct gpu *g, const char *toolkit, const char *path, char sha[HASH_HEX], struct err *e);
+int gpu_device_parse(const char *text, size_t len, const char *what, struct gpu *g, char toolkit[32],
+		     struct err *e);
+int gpu_pin(const char *dir, const char *device, char sha[HASH_HEX], struct err *e);
 
 /* trials/runs/R/device.json, checked against its pin. */
 int gpu_of_run(const struct run *r, struct gpu *g, struct err *e);
+int gpu_of_run_toolkit(const struct run *r, struct gpu *g, char toolkit[32], struct err *e);
 /* emu and sim: constants; else gpu_of_run. What stages call. */
 int facts_of_run(const struct run *r, const char *device, struct facts *f, struct err *e);
 
-/* Take the lane of any usable GPU of the run's model: the first free one, else wait. `g` gets it.
- * On emu and sim: lane_exclusive. */
+/* 1 and what differs when plans would resolve differently on the two. */
+int gpu_differs(const struct gpu *want, const struct gpu *got, char out[GPU_WHY]);
+/* Which GPUs here may serve the run: noted in trials/runs/R/gpus.json. EX_NOENV, with what differs,
+ * when none. Nothing to do on emu and sim. iterate calls it at every start. */
+int gpu_admit(const struct run *r, struct err *e);
+/* Take the lane of one of them: the first free one, else wait. `g` gets it, with the run's ceilings.
+ * On emu and sim: lane_exclusive, g is left alone. */
 int gpu_take(const struct run *r, struct lane *l, struct gpu *g, struct err *e);
+/* For reports: those GPUs and who holds their lanes (0 nobody). How many; 0 on emu and sim. */
+int gpu_lanes(const struct run *r, struct gpu g[GPU_MAX], long holder[GPU_MAX], struct err *e);
 
 #endif

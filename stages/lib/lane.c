@@ -15,11 +15,11 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int take(struct lane *l, const char *device, enum lock_mode mode, struct err *e)
+static int take(struct lane *l, const char *device, enum lock_mode mode, int wait_ms, struct err *e)
 {
 	*l = (struct lane)LANE_INIT;
 	l->asked_ns = now_ns();
-	if (lock_lane(&l->lock, device, mode, -1, e) != 0)
+	if (lock_lane(&l->lock, device, mode, wait_ms, e) != 0)
 		return -1;
 	l->mode = mode == LOCK_ALONE ? "exclusive" : "shared";
 	l->from_ns = l->to_ns = now_ns();
@@ -32,12 +32,24 @@ int lane_share(struct lane *l, const char *device, struct err *e)
 		*l = (struct lane)LANE_INIT;
 		return 0;
 	}
-	return take(l, device, LOCK_SHARED, e);
+	return take(l, device, LOCK_SHARED, -1, e);
 }
 
 int lane_exclusive(struct lane *l, const char *device, struct err *e)
 {
-	return take(l, device, LOCK_ALONE, e);
+	return take(l, device, LOCK_ALONE, -1, e);
+}
+
+int lane_try(struct lane *l, const char *device, struct err *e)
+{
+	struct err why = {0};
+	if (take(l, device, LOCK_ALONE, 0, &why) == 0)
+		return 1;
+	if (why.code == EX_AGAIN)
+		return 0;
+	if (e)
+		*e = why;
+	return -1;
 }
 
 void lane_drop(struct lane *l)

@@ -36,7 +36,7 @@ void lock_drop(struct lock *l);
  * process asks this only about locks it does not hold itself. */
 long lock_holder(const char *name);
 
-/* The lane of a device ("emu", "sim", a GPU's slug). Same waiting rules; hold it only around the
+/* The lane of a device ("emu", "sim", a GPU's UUID). Same waiting rules; hold it only around the
  * work that must not be disturbed, or that disturbs. */
 int lock_lane(struct lock *l, const char *device, enum lock_mode mode, int wait_ms, struct err *e);
 

@@ -121,6 +121,12 @@ const char *run_pin_spec(const struct run *r, const char *file)
 	return spec ? json_get_str(spec, file, NULL) : NULL;
 }
 
+const char *run_pin_device(const struct run *r)
+{
+	const char *sha = json_get_str(r->json, "device_sha256", NULL);
+	return sha && hash_is_hex(sha) ? sha : NULL;
+}
+
 int run_spec_read(const struct run *r, const char *file, size_t max, struct buf *out,
 		  char sha[HASH_HEX], struct err *e)
 {

@@ -57,6 +57,8 @@ double run_num(const struct run *r, const char *key, double fallback);
 
 /* Pinned hash of a file of the spec folder ("spec.json", "baseline/kernel.cu"); NULL if none. */
 const char *run_pin_spec(const struct run *r, const char *file);
+/* Pinned hash of the run's device.json; NULL on emu and sim. */
+const char *run_pin_device(const struct run *r);
 /* Read a file of the pinned spec whole and check it against its pin. sha may be NULL. */
 int run_spec_read(const struct run *r, const char *file, size_t max, struct buf *out,
 		  char sha[HASH_HEX], struct err *e);

@@ -6,6 +6,7 @@
 #include "runs.h"
 
 #include "file.h"
+#include "gpu.h"
 #include "json.h"
 #include "jsonw.h"
 #include "tool.h"
@@ -248,6 +249,11 @@ static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 	snprintf(from, sizeof from, "specs/%s", p->spec);
 	snprintf(to, sizeof to, "%.100s/spec", dir);
 	jw_str(w, "key_sha256", key_sha);
+	if (device_class_of(p->device) == DEVICE_CUDA) {
+		if (gpu_pin(dir, p->device, sha, e))
+			return -1;
+		jw_str(w, "device_sha256", sha);
+	}
 	snprintf(from, sizeof from, "specs/%s/spec.json", p->spec);
 	if (hash_file(from, sha, e))
 		return -1;
