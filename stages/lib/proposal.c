@@ -5,6 +5,7 @@
  */
 #include "proposal.h"
 
+#include "facts.h"
 #include "file.h"
 #include "json.h"
 #include "jsonw.h"
@@ -49,12 +50,14 @@ static int from_trial(const char *id, const char *want, struct parent *p, struct
 	return 0;
 }
 
+/* A start is written for GPUs; where kernels are emulated or simulated, the search begins at the baseline. */
 static int from_spec(struct stage *s, const struct spec *spec, struct parent *p, struct err *e)
 {
-	const char *dir = spec->start ? spec->start : "baseline";
+	int start = spec->start && device_class_of(s->trial.device) == DEVICE_CUDA;
+	const char *dir = start ? spec->start : "baseline";
 	char file[TRIAL_PATH];
 
-	p->from = spec->start ? "start" : "baseline";
+	p->from = start ? "start" : "baseline";
 	snprintf(file, sizeof file, "%s/kernel.cu", dir);
 	if (stage_spec(s, NULL, file, MAX_SOURCE, &p->kernel, e))
 		return -1;

@@ -2,7 +2,7 @@
  * proposal.h - what every proposer produces, and what propose starts from.
  *
  * The parent is the source that a proposal changes: the champion of the state that the trial may
- * know, else the spec's start/, else its baseline/. A proposal is whole files (a missing one is
+ * know, else the spec's start/ (on a GPU), else its baseline/. A proposal is whole files (a missing one is
  * the parent's), what the model says of them, and who it was.
  *
  * Life cycle: zero it, parent_load, one proposer fills the rest or closes the trial with a
@@ -57,7 +57,7 @@ struct proposal {
 
 /* Read the pinned spec and the parent of this trial, each file against its recorded hash. */
 int parent_load(struct stage *s, struct proposal *p, struct err *e);
-/* The source at the run's start, for sweep: the champion then, else start/, else baseline/. */
+/* The source at the run's start, for sweep: the champion then, else start/ (on a GPU), else baseline/. */
 int parent_at_start(struct stage *s, const struct spec *spec, struct parent *out, struct err *e);
 void parent_free(struct parent *p);
 

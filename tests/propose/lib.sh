@@ -85,7 +85,7 @@ new_run() {
 		--arg tool "$(sha "$BIN/propose")" --arg specsha "$(sha "$1/spec.json")" '
 		def id: tostring | if length < 4 then "0000"[0:4-length] + . else . end;
 		{schema:"touchstone/run/1", run:"r0001", started:"2026-01-01T00:00:00Z",
-		 settings:({spec:$spec,n:$n,device:"emu",proposer:$proposer,width:$width,seed:1,allow_weak:false} | '"${5:-.}"'),
+		 settings:({spec:$spec,n:$n,device:"'"${ON:-emu}"'",proposer:$proposer,width:$width,seed:1,allow_weak:false} | '"${5:-.}"'),
 		 first_trial:"0001", trials:[range(1;$n+1)|id], key_sha256:("0"*64), spec_sha256:$specsha,
 		 pins:{spec:($pins|split("\n")|map(select(.!="")|split(" ")|{key:.[0],value:.[1]})|from_entries),
 		       tools:{propose:$tool}}, champion:null, state_from:null} | '"${6:-.}" >"$W/trials/runs/r0001/run.json"
@@ -95,7 +95,7 @@ new_run() {
 		jq -n --arg id "$id" --argjson i $((i - 1)) --argjson w "$4" --arg spec "$spec" \
 			--slurpfile run "$W/trials/runs/r0001/run.json" '
 			def at: if . < 0 then null else $run[0].trials[.] end;
-			{schema:"touchstone/trial/1", trial:$id, run:"r0001", spec:$spec, device:"emu", index:$i,
+			{schema:"touchstone/trial/1", trial:$id, run:"r0001", spec:$spec, device:"'"${ON:-emu}"'", index:$i,
 			 sees:(($i-$w)|at), timed_after:(($i-1)|at), previous:(($i-1)|at), origin:$run[0].origin}' \
 			>"$W/trials/$id/trial.json"
 		i=$((i + 1))

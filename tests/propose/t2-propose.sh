@@ -30,10 +30,12 @@ cp -r "$SPEC" "$T/tiny"; jq '.tunables={"TX":{"values":[8,16],"value":16}}|.cons
 new_run "$T/tiny" sweep 2 1
 propose 0001; close_trial 0001 reject bench.slower "slower" '["0001"]'; propose 0002
 same "a space that is done" "0 reject propose.space_done" "$CODE $(verdict 0002)"
-cp -r "$T/tiny" "$T/started"; cp -r "$T/started/baseline" "$T/started/start"
+cp -r "$T/tiny" "$T/started"; rm -rf "$T/started/start"; cp -r "$T/started/baseline" "$T/started/start"
 jq '.start="start"' "$T/tiny/spec.json" >"$T/started/spec.json"
 new_run "$T/started" sweep 2 1; propose 0001
-same "start/ itself goes first" "pass ok start 16" "$(verdict 0001) $(field "$A/proposal.json" .parent.from) $(field "$A/candidate/plan.json" .tunables.TX.value)"
+same "emulated, the baseline is the start" "pass ok baseline" "$(verdict 0001) $(field "$A/proposal.json" .parent.from)"
+ON=nvidia-h200; new_run "$T/started" sweep 2 1; ON=; propose 0001
+same "on a GPU start/ itself goes first" "pass ok start 16" "$(verdict 0001) $(field "$A/proposal.json" .parent.from) $(field "$A/candidate/plan.json" .tunables.TX.value)"
 
 # ---- openai ----
 serve --model
