@@ -26,6 +26,7 @@ if [ -z "${MIRROR:-}" ]; then
 fi
 root=${1:-$(mktemp -d "${TMPDIR:-/tmp}/fresh.XXXXXX")}
 mkdir -p "$root"
+chmod 755 "$root" # mktemp makes it private, and a real root is not: the box is another user
 cleanup() {
 	umount -l "$root/proc" "$root/dev" "$root/sys" 2>/dev/null || true
 	[ -n "${KEEP:-}" ] || rm -rf --one-file-system "$root"
