@@ -5,7 +5,7 @@
 #
 # EXAMPLES
 #   make                                   this help
-#   make iterate SPEC=vector_add N=10      ten trials on this machine: no GPU, no key needed
+#   make iterate SPEC=vector_add N=10      ten trials on this machine: on its GPU, or without one
 #   make iterate SPEC=gemm PROFILE=nebius  proposals by a language model (prompts/, profiles)
 #   make status                            how the run stands; from another terminal too
 #   make resume                            go on with the run that was interrupted
@@ -40,7 +40,8 @@ SHELL := /bin/sh
 ##@ Settings (make goal NAME=value)
 ## SPEC=vector_add    problem: a folder of specs/
 ## N=10               trials of a new run
-## DEVICE=            emu (this processor), sim (synthetic) or cuda; empty: the best that works here
+## DEVICE=            cuda (the best GPU), a GPU's name as `make devices` gives it, emu (this processor)
+##                    or sim (synthetic); empty: a GPU where one works, else emu
 ## PROPOSER=          openai, command, sweep or replay; empty: openai if configured, else sweep
 ## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
@@ -88,7 +89,7 @@ ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
 .PHONY: help all iterate resume status report champion check try replay redo adopt new test test-fresh lint \
-	clean devices tidy stale
+	clean devices calibrate tidy stale
 
 help: ## this page
 	@awk -f tools/make/help.awk $(firstword $(MAKEFILE_LIST))
@@ -128,8 +129,11 @@ replay: all ## rebuild TRIAL from its record, judge it again, compare
 new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working template
 	$(Q)$(B)/bin/new $(call quote,$(SPEC))
 
-devices: $(B)/bin/status ## what this machine can run on
+devices: $(B)/bin/status $(B)/bin/probe ## what this machine can run on, and why not on the rest
 	$(Q)$(B)/bin/status --devices
+
+calibrate: all ## measure what the GPUs can do at most: bandwidth, fp32, tensor cores
+	$(Q)$(B)/bin/status --calibrate
 
 tidy: $(B)/bin/iterate ## remove leftovers of killed programs
 	$(ITERATE) --tidy

@@ -10,6 +10,7 @@
  */
 #include "../stages/lib/device.h"
 #include "../stages/lib/file.h"
+#include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
 #include "../stages/lib/ledger.h"
 #include "../stages/lib/lock.h"
@@ -216,8 +217,8 @@ static void plan_redo(struct run_plan *p)
 		die_err(&e);
 	if (!given("SPEC"))
 		p->spec = xstrdup(t.spec);
-	if (!given("DEVICE"))
-		p->device = xstrdup(t.device);
+	if (!given("DEVICE")) /* "cuda" may be another GPU today */
+		p->device = xstrdup(device_class_of(t.device) == DEVICE_CUDA ? "cuda" : t.device);
 	trial_free(&t);
 	static char reply[TRIAL_PATH];
 	trial_path(reply, id, "a0/reply.txt");
@@ -281,7 +282,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	const char *weak = given("ALLOW_WEAK");
 	p->bin = bin;
 	p->spec = given("SPEC") ? given("SPEC") : default_spec();
-	p->device = given("DEVICE") ? given("DEVICE") : device_default();
+	p->device = given("DEVICE");
 	p->n = number("N", 1, 100000, 10);
 	p->width = number("WIDTH", 1, 64, 1);
 	p->seed = number("SEED", 0, (int64_t)1 << 53, 1);
@@ -296,8 +297,11 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	snprintf(path, sizeof path, "specs/%s/spec.json", p->spec);
 	if (!file_exists(path))
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
-	if (device_check(p->device, &e))
+	static char device[TRIAL_NAME], why[DEVICE_WHY];
+	if (device_resolve(p->device, device, why, &e))
 		die_err(&e);
+	p->device = device;
+	cJSON_AddStringToObject(p->more, "device_why", why);
 	struct spec *spec; /* a problem that cannot be read must not become a run */
 	snprintf(path, sizeof path, "specs/%s", p->spec);
 	if (spec_load(path, &spec, &e) || device_takes(p->device, spec, &e))
@@ -329,7 +333,9 @@ static void agree_number(const struct run *r, const char *name, int64_t want)
 static void must_agree(const struct run *r)
 {
 	agree(r, "SPEC", r->spec);
-	agree(r, "DEVICE", r->device);
+	if (!given("DEVICE") || strcmp(given("DEVICE"), "cuda") != 0 ||
+	    device_class_of(r->device) != DEVICE_CUDA)
+		agree(r, "DEVICE", r->device);
 	agree(r, "PROPOSER", r->proposer);
 	agree(r, "PROFILE", run_str(r, "profile", ""));
 	agree(r, "MODEL", run_str(r, "model", ""));
@@ -509,7 +515,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	if (!what)
 		return EX_DONE;
-	if (run_read(name, &r, &e) || runs_claim(&r, &e))
+	if (run_read(name, &r, &e) || gpu_admit(&r, &e) || runs_claim(&r, &e))
 		die_err(&e);
 	summary_banner(&r);
 	catch_signals();

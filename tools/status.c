@@ -2,12 +2,13 @@
  * status.c - how the newest run stands, the champions, and which records other builds made.
  *
  * Reads trials/, champion/ and its own folder of programs; writes nothing and takes no lock, so
- * it works from another terminal while a run is on.
+ * it works from another terminal while a run is on. (--calibrate takes the lane of each GPU in turn.)
  *
  * SPDX-License-Identifier: MIT
  */
 #include "../stages/lib/device.h"
 #include "../stages/lib/file.h"
+#include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
 #include "../stages/lib/lock.h"
 #include "../stages/lib/run.h"
@@ -23,13 +24,16 @@
 #include <unistd.h>
 
 static const char HELP[] =
-	"usage: status [--champion [--SPEC=name] | --stale | --devices]\n"
+	"usage: status [--champion [--SPEC=name] | --stale | --devices |\n"
+	"              --calibrate]\n"
 	"\n"
 	"  (none)       the newest run: trials by verdict and reason, champion, spend, what is in\n"
 	"               flight\n"
 	"  --champion   the best candidate of every problem (or of SPEC) on every device\n"
 	"  --stale      trials with verdicts of programs other than the present builds\n"
-	"  --devices    what this machine can run on\n"
+	"  --devices    what this machine can run on, and why not on the rest\n"
+	"  --calibrate  the same, after measuring the ceilings of every usable GPU anew; they are kept\n"
+	"               below .build/cache/devices/\n"
 	"\n"
 	"exit: 0 done, 2 usage, 3 malformed record\n";
 
@@ -75,6 +79,8 @@ static int print_run(struct err *e)
 		puts("interrupted; `make resume` goes on");
 	summary_read(&r, &s);
 	summary_rows(&r, &s);
+	if (pid)
+		summary_lanes(&r);
 	summary_free(&s);
 	char id[TRIAL_ID];
 	for (int64_t i = 0; run_trial(&r, i, id) == 0; i++) {
@@ -187,22 +193,68 @@ static int print_stale(void)
 	return 0;
 }
 
-static void devices(void)
+static void print_gpu(const struct gpu *g, int best)
 {
-	static const char *const all[] = {"cuda", "emu", "sim"};
-	struct err e;
-	for (int i = 0; i < 3; i++) {
-		int bad = device_check(all[i], &e);
-		printf("%-5s %s%s\n", all[i], bad ? e.text : device_note(all[i]),
-		       strcmp(all[i], device_default()) == 0 ? "  (default)" : "");
+	static const char *const yes[] = {"unknown", "off", "on"};
+	const struct facts *f = &g->facts;
+	const struct worker_ceilings *c = &g->ceilings;
+	printf("%-5s %s: %s, GPU %d%s\n", "cuda", f->slug, f->name, g->index, best ? "  (default)" : "");
+	if (!g->usable)
+		printf("        not usable: %s\n", g->why);
+	if (g->mig == 1)
+		puts("        an instance of a GPU (MIG): its neighbours share clocks and power with it");
+	printf("        %s\n", g->uuid);
+	printf("        %s, driver %s, CUDA %d.%d, compute mode %s, ECC %s, MPS %s, persistence %s\n", g->arch,
+	       *g->driver_version ? g->driver_version : "unknown", g->cuda / 1000, g->cuda % 1000 / 10,
+	       g->compute_mode, yes[g->ecc + 1], yes[g->mps + 1], yes[g->persistence + 1]);
+	printf("        %lld SMs to %d MHz, %.1f GiB at %d MHz, %.1f MiB L2, %lld bytes shared a block, %lld "
+	       "registers an SM, %d W\n", (long long)f->sm_count, g->sm_mhz_max,
+	       (double)g->memory_bytes / (1 << 30), g->mem_mhz_max, (double)f->l2_bytes / (1 << 20),
+	       (long long)f->max_shared, (long long)f->max_registers_sm, g->power_limit_w);
+	if (g->others)
+		printf("        %s\n", g->others < 0 ? "other processes: not told" : "other processes compute on it");
+	if (g->sees == 0)
+		puts("        its list of processes has other pids than this namespace: others' may not be noticed");
+	if (c->copy_gbs > 0)
+		printf("        measured: copy %.0f, read %.0f, write %.0f GB/s; fp32 %.1f, bf16 %.0f, fp16 %.0f "
+		       "TFLOP/s\n", c->copy_gbs, c->read_gbs, c->write_gbs, c->fp32_tflops, c->bf16_tflops,
+		       c->fp16_tflops);
+}
+
+static int devices(int measure, struct err *e)
+{
+	static struct gpu g[GPU_MAX];
+	char why[GPU_WHY];
+	struct err no;
+	int n;
+	if (gpu_list(g, &n, why, e))
+		return -1;
+	const char *best = device_default();
+	int which = gpu_pick(g, n, best);
+	for (int i = 0; i < n; i++) {
+		if (g[i].usable && measure && gpu_measure(&g[i], &no))
+			printf("GPU %d is not measured: %s\n", g[i].index, no.text);
+		gpu_known_ceilings(&g[i]);
+		print_gpu(&g[i], i == which);
 	}
+	if (!n)
+		printf("%-5s %s\n", "cuda", why);
+	else if (which < 0 && device_check("cuda", &no))
+		printf("%-5s not the default: %s\n", "cuda", no.text);
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "sim" : "emu";
+		int bad = device_check(name, &no);
+		printf("%-5s %s%s\n", name, bad ? no.text : device_note(name),
+		       strcmp(name, best) == 0 ? "  (default)" : "");
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct err e = {0};
 	const char *spec = NULL;
-	int champion = 0, stale = 0, list = 0;
+	int champion = 0, stale = 0, list = 0, measure = 0;
 	prog_name(argv[0]);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "-h") == 0) {
@@ -213,6 +265,8 @@ int main(int argc, char **argv)
 			champion = 1;
 		else if (strcmp(argv[i], "--devices") == 0)
 			list = 1;
+		else if (strcmp(argv[i], "--calibrate") == 0)
+			list = measure = 1;
 		else if (strcmp(argv[i], "--stale") == 0)
 			stale = 1;
 		else if (strncmp(argv[i], "--SPEC=", 7) == 0)
@@ -220,11 +274,9 @@ int main(int argc, char **argv)
 		else
 			die(EX_BADUSE, "'%s' is no option; -h for help", argv[i]);
 	}
-	if (list) {
-		devices();
-		return EX_DONE;
-	}
-	int rc = champion ? print_champions(spec) : stale ? print_stale() : print_run(&e);
+	int rc = list ? devices(measure, &e)
+	       : champion ? print_champions(spec)
+	       : stale ? print_stale() : print_run(&e);
 	if (rc < 0)
 		die_err(&e);
 	return EX_DONE;

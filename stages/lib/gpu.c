@@ -61,16 +61,35 @@ static int ask(const char *what, const char *uuid, struct buf *out, char why[GPU
 	return rc;
 }
 
+static struct {
+	int asked, n;
+	struct gpu g[GPU_MAX];
+	char why[GPU_WHY];
+} known;
+
+void gpu_forget(void)
+{
+	known.asked = 0;
+}
+
 int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e)
 {
-	struct buf text = BUF_INIT;
-	*n = 0;
-	why[0] = '\0';
-	int rc = ask("devices", NULL, &text, why, e);
-	if (!rc)
-		rc = gpu_list_parse(buf_str(&text), text.len, g, n, why, e);
-	buf_free(&text);
-	return rc < 0 ? -1 : 0;
+	if (!known.asked) {
+		struct buf text = BUF_INIT;
+		known.n = 0;
+		known.why[0] = '\0';
+		int rc = ask("devices", NULL, &text, known.why, e);
+		if (!rc)
+			rc = gpu_list_parse(buf_str(&text), text.len, known.g, &known.n, known.why, e);
+		buf_free(&text);
+		if (rc < 0)
+			return -1;
+		known.asked = 1;
+	}
+	*n = known.n;
+	memcpy(g, known.g, (size_t)known.n * sizeof *g);
+	memcpy(why, known.why, GPU_WHY);
+	return 0;
 }
 
 int gpu_state(const char *uuid, struct gpu_state *s, struct err *e)
@@ -135,8 +154,8 @@ static void cache_path(const struct gpu *g, char path[256])
 	snprintf(path, 256, ".build/cache/devices/%s-%s.json", g->uuid, g->driver_version);
 }
 
-/* 1 found. What cannot be read is measured again. */
-static int cached(const struct gpu *g, struct worker_ceilings *c)
+/* What cannot be read is measured again. */
+int gpu_known_ceilings(struct gpu *g)
 {
 	char path[256];
 	struct gpu was;
@@ -146,7 +165,7 @@ static int cached(const struct gpu *g, struct worker_ceilings *c)
 		 was.power_limit_w == g->power_limit_w && was.ceilings.copy_gbs > 0;
 	cJSON_Delete(j);
 	if (ok)
-		*c = was.ceilings;
+		g->ceilings = was.ceilings;
 	return ok;
 }
 
@@ -180,5 +199,5 @@ int gpu_measure(struct gpu *g, struct err *e)
 
 int gpu_calibrate(struct gpu *g, struct err *e)
 {
-	return cached(g, &g->ceilings) ? 0 : gpu_measure(g, e);
+	return gpu_known_ceilings(g) ? 0 : gpu_measure(g, e);
 }

@@ -2,7 +2,7 @@
  * gpu.h - the GPUs of this machine, as the probe role (stages/roles/probe.c) reports them.
  *
  * No process of ours but probe opens NVML; the driver is opened by probe, worker and checker only.
- * gpu_list runs `probe devices` (0.1 to 0.3 s); gpu_state runs `probe state UUID`, which needs no
+ * gpu_list runs `probe devices` (0.3 s a GPU); gpu_state runs `probe state UUID`, which needs no
  * context. Everything is queried, nothing assumed.
  *
  * device.json of a run (trials/runs/R/device.json, pinned in run.json) is the report of the GPU that
@@ -60,6 +60,7 @@ struct gpu_state {
 
 /* n GPUs into g[]; 0 when none. *why says why none (no driver...). */
 int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e);
+void gpu_forget(void); /* gpu_list asks once per process; the next call asks again */
 /* Ours are the programs of this build, by the file they run. */
 int gpu_state(const char *uuid, struct gpu_state *s, struct err *e);
 /* Of the text that `probe devices` writes, and `probe state`. */
@@ -78,6 +79,7 @@ int gpu_find(const char *device, struct gpu *g, struct err *e);
 /* Ceilings of g: from .build/cache/devices/, else measured (2-3 s, under its lane) and kept there. */
 int gpu_calibrate(struct gpu *g, struct err *e);
 int gpu_measure(struct gpu *g, struct err *e); /* measured in any case */
+int gpu_known_ceilings(struct gpu *g);         /* only what is kept; 1 when there is any */
 
 /* device.json: written (its hash into sha) and read. gpu_pin makes that of a new run in DIR. */
 int gpu_save(const struct gpu *g, const char *toolkit, const char *path, char sha[HASH_HEX], struct err *e);

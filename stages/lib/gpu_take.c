@@ -258,8 +258,10 @@ int gpu_take(const struct run *r, struct lane *l, struct gpu *g, struct err *e)
 
 int gpu_lanes(const struct run *r, struct gpu g[GPU_MAX], long holder[GPU_MAX], struct err *e)
 {
+	char path[TRIAL_PATH];
 	int n = 0;
-	if (device_class_of(r->device) != DEVICE_CUDA || read_present(r, g, &n, e))
+	run_path(path, r->name, "gpus.json");
+	if (device_class_of(r->device) != DEVICE_CUDA || !file_exists(path) || read_present(r, g, &n, e))
 		return 0;
 	for (int i = 0; i < n; i++) {
 		char name[GPU_UUID + 8];

@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "file.h"
+#include "gpu.h"
 #include "json.h"
 #include "ledger.h"
 #include "reason.h"
@@ -145,6 +146,20 @@ static void summary_budget(const struct run *r)
 	puts(any ? "" : "no limit");
 }
 
+void summary_lanes(const struct run *r)
+{
+	static struct gpu g[GPU_MAX];
+	long holder[GPU_MAX];
+	int n = gpu_lanes(r, g, holder, NULL), held = 0;
+	if (n < 1)
+		return;
+	printf("  lanes     %d GPU%s: ", n, n > 1 ? "s" : "");
+	for (int i = 0; i < n; i++)
+		if (holder[i])
+			printf("%sGPU %d held by process %ld", held++ ? ", " : "", g[i].index, holder[i]);
+	puts(held ? "" : n > 1 ? "all free" : "free");
+}
+
 void summary_banner(const struct run *r)
 {
 	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
@@ -154,10 +169,9 @@ void summary_banner(const struct run *r)
 	run_trial(r, r->n - 1, last);
 	printf("touchstone: run %s, %s on %s%s%s%s, trials %s to %s\n", r->name, r->spec, r->device,
 	       *note ? " (" : "", note, *note ? ")" : "", first, last);
-	int gpus = strcmp(r->device, "emu") == 0 ? device_gpus() : 0;
-	if (gpus)
-		printf("  note      %d GPU%s here answer%s, but device cuda is not in this version\n", gpus,
-		       gpus > 1 ? "s" : "", gpus > 1 ? "" : "s");
+	if (*run_str(r, "device_why", ""))
+		printf("  device    %s\n", run_str(r, "device_why", ""));
+	summary_lanes(r);
 	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
 	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
 	       (long long)r->seed);

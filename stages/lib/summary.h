@@ -27,6 +27,7 @@ void summary_read(const struct run *r, struct summary *s);
 void summary_free(struct summary *s);
 
 /* Lines on standard output. */
+void summary_lanes(const struct run *r); /* GPUs of the run and who holds them; nothing on emu and sim */
 void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
 void summary_banner(const struct run *r); /* what is about to run, and what is reused */
 
