@@ -33,12 +33,14 @@ enum confine_calls {
 	CONFINE_CALLS_BOX,      /* a compiler and its sub-processes */
 	CONFINE_CALLS_IMAGE,    /* a static emulated kernel: memory, pipes, one exec, exit */
 	CONFINE_CALLS_COMMAND,  /* any user's command: all but what reaches other processes or the kernel */
+	CONFINE_CALLS_GPU,      /* a process with a GPU context: threads, devices, an open socket */
 };
 
 enum confine_access {
 	CONFINE_READ,    /* read files, list directories */
 	CONFINE_EXEC,    /* the same and execute */
 	CONFINE_WRITE,   /* read, write, make, remove */
+	CONFINE_DEVICE,  /* read, write and ioctl of device files */
 	CONFINE_PRIVATE, /* CONFINE_WRITE on a tmpfs of `bytes` over `as`; without a mount namespace on `path` */
 };
 
@@ -74,7 +76,8 @@ struct confine {
 	const struct confine_path *paths; /* the whole file view; empty = nothing */
 	size_t path_count;
 	int network;            /* 1: leave the network reachable (then no CONFINE_NS_NET either) */
-	int proc;               /* 1: its own /proc entry can be read (agents) */
+	int proc;               /* 1: its own /proc entry can be read (agents); 2: and written: a driver names
+	                         * its threads there and does not start when it cannot */
 	int keep_uid;           /* 1: stay root when root */
 	uid_t uid;              /* as root: run as this uid and gid; 0 means CONFINE_UID */
 	unsigned namespaces;    /* enum confine_ns wanted from confine_fork */

@@ -8,7 +8,8 @@
  *
  * IMAGE: listed calls stay, everything else kills. BOX: listed calls stay, the
  * dangerous ones kill, anything new or unusual gets ENOSYS. COMMAND: everything stays but the
- * dangerous ones.
+ * dangerous ones. GPU: the same without new processes, programs, connections; refused and not killed,
+ * since the user part of a driver is a large program that is not ours.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -208,6 +209,31 @@ static int command_rules(scmp_filter_ctx f, int network, int caught)
 	return rc;
 }
 
+/* Beyond `dangerous`. Threads are the driver's own; it also makes one local socket and asks one of a
+ * service that may not run here, hence ENOENT for connect. */
+LIST(gpu_refused) = {
+	"execve", "execveat", "fork", "vfork", "socketpair", "socketcall", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+	"setgroups", "setfsuid", "setfsgid", "capset", "personality", "pidfd_open", "pidfd_send_signal",
+	"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "seccomp",
+};
+
+static int gpu_rules(scmp_filter_ctx f)
+{
+	uint32_t no = SCMP_ACT_ERRNO(EPERM);
+	scmp_datum_t self = (scmp_datum_t)getpid();
+	int rc = add_list(f, no, dangerous, COUNT(dangerous)) | add_list(f, no, gpu_refused, COUNT(gpu_refused));
+	struct scmp_arg_cmp process = {0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0};
+	struct scmp_arg_cmp other = SCMP_A0(SCMP_CMP_NE, self);
+
+	struct scmp_arg_cmp remote = {0, SCMP_CMP_NE, AF_UNIX, 0};
+
+	rc |= add_if(f, no, "socket", 1, &remote) | add(f, SCMP_ACT_ERRNO(ENOENT), "connect");
+	rc |= add_if(f, no, "clone", 1, &process);
+	rc |= add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3"); /* as for the box */
+	rc |= add_if(f, no, "kill", 1, &other) | add_if(f, no, "tgkill", 1, &other);
+	return rc | group_rules(f);
+}
+
 static int rules(scmp_filter_ctx f, const struct confine *c, unsigned got)
 {
 	switch (c->calls) {
@@ -217,6 +243,8 @@ static int rules(scmp_filter_ctx f, const struct confine *c, unsigned got)
 		return image_rules(f, c->exec_fd);
 	case CONFINE_CALLS_COMMAND:
 		return command_rules(f, c->network, (got & CONFINE_NS_PID) != 0);
+	case CONFINE_CALLS_GPU:
+		return gpu_rules(f);
 	case CONFINE_CALLS_NONE:
 		break;
 	}
@@ -246,7 +274,7 @@ int confine_filter_make(const struct confine *c, unsigned got, struct confine_fi
 		return 0;
 	if (c->calls == CONFINE_CALLS_BOX)
 		otherwise = SCMP_ACT_ERRNO(ENOSYS);
-	if (c->calls == CONFINE_CALLS_COMMAND)
+	if (c->calls == CONFINE_CALLS_COMMAND || c->calls == CONFINE_CALLS_GPU)
 		otherwise = SCMP_ACT_ALLOW;
 	scmp_filter_ctx f = seccomp_init(otherwise);
 	if (!f)

@@ -63,7 +63,7 @@ static int tree_take(const struct confine_path *p, struct err *e)
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? -2 : err_sys(e, "cannot clone '%s'", p->path);
 	struct attr a = {.set = ATTR_NOSUID};
-	if (fstat(fd, &st) == 0 && !S_ISCHR(st.st_mode))
+	if (p->access != CONFINE_DEVICE && fstat(fd, &st) == 0 && !S_ISCHR(st.st_mode))
 		a.set |= ATTR_NODEV;
 	if (p->access != CONFINE_EXEC)
 		a.set |= ATTR_NOEXEC;
@@ -229,7 +229,7 @@ int confine_view(const struct confine *c, unsigned got, uid_t uid, struct err *e
 		return 0;
 	if (trees_take(c, trees, e))
 		return -1;
-	struct confine_path old_proc = {.path = "/proc", .access = CONFINE_READ};
+	struct confine_path old_proc = {.path = "/proc", .access = c->proc > 1 ? CONFINE_WRITE : CONFINE_READ};
 	int proc = c->proc ? tree_take(&old_proc, e) : -1;
 	/* The new root needs a place to stand; /usr exists wherever a compiler does. Covering it
 	 * hurts nobody: the copies above are already taken; a link below it was followed. */
@@ -279,6 +279,8 @@ static uint64_t rights(enum confine_access access)
 		return read;
 	case CONFINE_EXEC:
 		return read | FS_EXECUTE;
+	case CONFINE_DEVICE:
+		return read | FS_WRITE | FS_IOCTL_DEV;
 	case CONFINE_WRITE:
 	case CONFINE_PRIVATE:
 		/* never executed; no devices, sockets, fifos */
@@ -319,7 +321,7 @@ static int rules_fill(int set, const struct confine *c, int view, uint64_t handl
 	char self[16] = "";
 	int own = view && readlink("/proc/self", self, sizeof self - 1) == 1 && self[0] == '1';
 	const char *proc = own ? "/proc" : "/proc/self";
-	return rule_add(set, proc, rights(CONFINE_READ), handled, e);
+	return rule_add(set, proc, rights(CONFINE_READ) | (c->proc > 1 ? (uint64_t)FS_WRITE : 0), handled, e);
 }
 
 int confine_landlock(const struct confine *c, int view, int *abi, struct err *e)
