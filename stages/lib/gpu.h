@@ -81,11 +81,12 @@ int gpu_calibrate(struct gpu *g, struct err *e);
 int gpu_measure(struct gpu *g, struct err *e); /* measured in any case */
 int gpu_known_ceilings(struct gpu *g);         /* only what is kept; 1 when there is any */
 
-/* device.json: written (its hash into sha) and read. gpu_pin makes that of a new run in DIR. */
+/* device.json: written (its hash into sha) and read. gpu_pin makes that of a new run in DIR
+ * and counts the usable GPUs here with its facts. */
 int gpu_save(const struct gpu *g, const char *toolkit, const char *path, char sha[HASH_HEX], struct err *e);
 int gpu_device_parse(const char *text, size_t len, const char *what, struct gpu *g, char toolkit[32],
 		     struct err *e);
-int gpu_pin(const char *dir, const char *device, char sha[HASH_HEX], struct err *e);
+int gpu_pin(const char *dir, const char *device, int *gpus, char sha[HASH_HEX], struct err *e);
 
 /* trials/runs/R/device.json, checked against its pin. */
 int gpu_of_run(const struct run *r, struct gpu *g, struct err *e);

@@ -65,22 +65,6 @@ int gpu_device_parse(const char *text, size_t len, const char *what, struct gpu 
 	return rc;
 }
 
-int gpu_pin(const char *dir, const char *device, char sha[HASH_HEX], struct err *e)
-{
-	char path[TRIAL_PATH + 16], version[32];
-	struct toolkit t;
-	struct gpu g;
-	struct err why;
-	if (gpu_find(device, &g, e) || toolkit_find(&t, e))
-		return -1;
-	snprintf(version, sizeof version, "%d.%d", t.major, t.minor);
-	/* A run without them says less, but what it says is as true. */
-	if (gpu_calibrate(&g, &why))
-		warn("the ceilings of %s are not measured: %s", g.facts.name, why.text);
-	snprintf(path, sizeof path, "%s/device.json", dir);
-	return gpu_save(&g, version, path, sha, e);
-}
-
 int gpu_of_run_toolkit(const struct run *r, struct gpu *g, char toolkit[32], struct err *e)
 {
 	char path[TRIAL_PATH], sha[HASH_HEX];
@@ -178,28 +162,58 @@ static int write_present(const struct run *r, const struct gpu *g, int n, struct
 	return rc;
 }
 
+/* Those of `all` that will do; else why not, of the last. */
+static int matching(const struct gpu *want, const struct gpu *all, int n, struct gpu *fit, char why[GPU_WHY])
+{
+	int m = 0;
+	for (int i = 0; i < n; i++) {
+		if (gpu_differs(want, &all[i], why))
+			continue;
+		if (all[i].usable)
+			fit[m++] = all[i];
+		else
+			snprintf(why, GPU_WHY, "%s", all[i].why);
+	}
+	return m;
+}
+
 int gpu_admit(const struct run *r, struct err *e)
 {
 	static struct gpu all[GPU_MAX], fit[GPU_MAX];
 	struct gpu want;
 	char why[GPU_WHY];
-	int n, m = 0;
+	int n;
 	if (device_class_of(r->device) != DEVICE_CUDA)
 		return 0;
 	if (gpu_of_run(r, &want, e) || gpu_list(all, &n, why, e))
 		return -1;
-	for (int i = 0; i < n; i++) {
-		if (gpu_differs(&want, &all[i], why))
-			continue;
-		if (all[i].usable)
-			fit[m++] = all[i];
-		else
-			snprintf(why, sizeof why, "%s", all[i].why);
-	}
+	int m = matching(&want, all, n, fit, why);
 	if (!m)
 		return err_set(e, EX_NOENV, "run %s is for %s, and no GPU here will do: %s", r->name,
 			       want.facts.name, why);
 	return write_present(r, fit, m, e);
+}
+
+int gpu_pin(const char *dir, const char *device, int *gpus, char sha[HASH_HEX], struct err *e)
+{
+	char path[TRIAL_PATH + 16], version[32];
+	struct toolkit t;
+	static struct gpu all[GPU_MAX], fit[GPU_MAX];
+	struct gpu g;
+	char no[GPU_WHY];
+	int n;
+	struct err why;
+	if (gpu_find(device, &g, e) || toolkit_find(&t, e))
+		return -1;
+	if (gpu_list(all, &n, no, e))
+		return -1;
+	*gpus = matching(&g, all, n, fit, no);
+	snprintf(version, sizeof version, "%d.%d", t.major, t.minor);
+	/* A run without them says less, but what it says is as true. */
+	if (gpu_calibrate(&g, &why))
+		warn("the ceilings of %s are not measured: %s", g.facts.name, why.text);
+	snprintf(path, sizeof path, "%s/device.json", dir);
+	return gpu_save(&g, version, path, sha, e);
 }
 
 static int read_present(const struct run *r, struct gpu g[GPU_MAX], int *n, struct err *e)

@@ -223,9 +223,8 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
 	    template_part(p, "playbook.md", &v[P_PLAYBOOK].text, e) ||
 	    template_part(p, "research.md", &v[P_RESEARCH].text, e) ||
-	    template_part(p, "repair.md", &v[P_REPAIR].text, e))
+	    template_part(p, "repair.md", &v[P_REPAIR].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
 		return -1;
-	prompt_device(s, &v[P_DEVICE].text);
 	buf_adds(&v[P_FROM].text, p->parent.from);
 	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
 	return 0;

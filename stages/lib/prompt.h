@@ -62,6 +62,6 @@ int prompt_champion(struct stage *s, const struct proposal *p, const char *salt,
 int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e);
 int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, struct err *e);
 int prompt_digest(struct stage *s, struct buf *out, struct err *e);
-void prompt_device(const struct stage *s, struct buf *out);
+int prompt_device(const struct stage *s, struct buf *out, struct err *e);
 
 #endif

@@ -8,11 +8,12 @@
  */
 #include "prompt.h"
 
-#include "facts.h"
+#include "gpu.h"
 #include "json.h"
 #include "jsonw.h"
 #include "lexer.h"
 #include "reason.h"
+#include "roofline.h"
 #include "utf8.h"
 
 #include <math.h>
@@ -142,10 +143,23 @@ static double over_sessions(const cJSON *sessions, const char *name, const char 
 	return n ? sum / n : NAN;
 }
 
-static void one_workload(const struct proposal *p, const struct spec_workload *k, const cJSON *sessions,
-			 int emu, struct buf *out)
+/* How far from what this GPU was measured to do. */
+static void against_roof(const struct proposal *p, const struct axes *a, const struct worker_ceilings *c,
+			 double ns, struct buf *out)
 {
-	const struct axes *a = emu ? &k->emu : &k->gpu;
+	struct roofline r;
+
+	roofline_of(p->spec, a, c, ROOFLINE_FAIR, &r);
+	if (r.bound != ROOFLINE_NONE)
+		buf_addf(out, "; %.0f %% of the roofline (%s bound, %.2f us at best)", 100 * r.floor_ns / ns,
+			 roofline_bound_name(r.bound), r.floor_ns / 1000);
+}
+
+/* `ceilings` is NULL where there are none: then the axes are those of the emulated device. */
+static void one_workload(const struct proposal *p, const struct spec_workload *k, const cJSON *sessions,
+			 const struct worker_ceilings *ceilings, struct buf *out)
+{
+	const struct axes *a = ceilings ? &k->gpu : &k->emu;
 	double ns = over_sessions(sessions, k->name, "candidate_mean");
 	double theta = over_sessions(sessions, k->name, "theta");
 	int64_t bytes, flops;
@@ -168,6 +182,8 @@ static void one_workload(const struct proposal *p, const struct spec_workload *k
 	}
 	if (!isnan(theta))
 		buf_addf(out, ", %.3fx of the champion before it", exp(theta));
+	if (ceilings)
+		against_roof(p, a, ceilings, ns, out);
 	buf_addc(out, '\n');
 }
 
@@ -176,13 +192,17 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 {
 	const cJSON *after, *sessions;
 	struct verdict_in in;
+	struct gpu g;
 	double best;
+	int on_gpu = device_class_of(s->trial.device) == DEVICE_CUDA;
 
 	if (!*p->parent.trial) {
 		buf_addf(out, "This is the %s of the problem; no candidate has been kept yet.\n",
 			 p->parent.from);
 		return 0;
 	}
+	if (on_gpu && gpu_of_run(&s->run, &g, e))
+		return -1;
 	if (stage_after(s, &after, e) || verdict_read(p->parent.trial, STEP_BENCH, &in, e))
 		return -1;
 	best = json_get_num(after, "best_ratio", NAN);
@@ -194,7 +214,7 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 		 : s->v.simulated ? " (simulated: no real speed)" : "");
 	sessions = json_get(json_get(in.data, "decide"), "sessions");
 	for (int i = 0; i < p->spec->npublic; i++)
-		one_workload(p, &p->spec->public[i], sessions, s->v.emulated || s->v.simulated, out);
+		one_workload(p, &p->spec->public[i], sessions, on_gpu ? &g.ceilings : NULL, out);
 	verdict_in_free(&in);
 	return 0;
 }
@@ -292,15 +312,35 @@ int prompt_digest(struct stage *s, struct buf *out, struct err *e)
 	return 0;
 }
 
-void prompt_device(const struct stage *s, struct buf *out)
+static void about_gpu(const struct gpu *g, const char *toolkit, struct buf *out)
 {
-	struct facts f;
+	const struct worker_ceilings *c = &g->ceilings;
 
-	if (facts_find(s->trial.device, &f, NULL)) {
-		buf_addf(out, "Device: %s (its facts are known to expressions: sm_count, max_shared, ...).\n",
-			 s->trial.device);
-		return;
-	}
+	buf_addf(out, "A real GPU, %s, %.0f GiB. %lld threads, %lld blocks, %lld bytes of shared memory and %lld "
+		 "registers an SM at most. ", g->arch, (double)g->memory_bytes / (1 << 30),
+		 (long long)g->facts.max_threads_sm, (long long)g->facts.max_blocks_sm,
+		 (long long)g->facts.max_shared_sm, (long long)g->facts.max_registers_sm);
+	if (g->facts.max_cluster > 1)
+		buf_addf(out, "Clusters of up to %lld blocks. ", (long long)g->facts.max_cluster);
+	buf_addf(out, "Compiled by NVRTC %s for %s; inline PTX and tensor cores are there.\n",
+		 *toolkit ? toolkit : "of this machine", g->arch);
+	if (c->copy_gbs > 0)
+		buf_addf(out, "Measured on it: copy %.0f GB/s (bytes read plus written), read %.0f, write %.0f; "
+			 "fp32 %.1f TFLOP/s, tensor cores bf16 %.0f, fp16 %.0f.\n", c->copy_gbs, c->read_gbs,
+			 c->write_gbs, c->fp32_tflops, c->bf16_tflops, c->fp16_tflops);
+	buf_adds(out, "Each timed rep starts with a cold L2 and new data; all launches of the plan are inside the "
+		 "window, and each launch costs time of its own.\n");
+}
+
+int prompt_device(const struct stage *s, struct buf *out, struct err *e)
+{
+	const char *device = s->trial.device;
+	struct facts f;
+	struct gpu g;
+	char toolkit[32];
+
+	if (facts_of_run(&s->run, device, &f, e))
+		return -1;
 	buf_addf(out, "Device: %s. %lld SMs, %lld threads and %lld bytes of shared memory a block at most, "
 		 "warps of %lld, %lld bytes of L2.\n", f.name, (long long)f.sm_count,
 		 (long long)f.max_threads, (long long)f.max_shared, (long long)f.warp_size,
@@ -311,4 +351,10 @@ void prompt_device(const struct stage *s, struct buf *out)
 			 "inner loops, locality and few barriers.\n");
 	if (f.class == DEVICE_SIM)
 		buf_adds(out, "Times are synthetic: a function of the plan.\n");
+	if (f.class != DEVICE_CUDA)
+		return 0;
+	if (gpu_of_run_toolkit(&s->run, &g, toolkit, e))
+		return -1;
+	about_gpu(&g, toolkit, out);
+	return 0;
 }

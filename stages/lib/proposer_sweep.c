@@ -8,7 +8,7 @@
  */
 #include "proposal.h"
 
-#include "facts.h"
+#include "gpu.h"
 #include "json.h"
 #include "sweep.h"
 
@@ -28,9 +28,7 @@ static int open_space(struct stage *s, struct proposal *p, struct sweeping *w, s
 	if (parent_at_start(s, p->spec, &w->start, e) ||
 	    plan_parse(buf_str(&w->start.plan), w->start.plan.len, "plan.json of the start", &w->base, e))
 		return -1;
-	/* A GPU's facts come from its driver, which is not opened here: where they matter to a
-	 * constraint, guard decides with the true ones. */
-	if (facts_find(s->trial.device, &w->facts, NULL) && facts_find("emu", &w->facts, e))
+	if (facts_of_run(&s->run, s->trial.device, &w->facts, e))
 		return -1;
 	plan_config_current(w->base, &w->from);
 	if (strcmp(p->parent.kernel_sha, w->start.kernel_sha))

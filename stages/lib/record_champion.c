@@ -8,6 +8,7 @@
  */
 #include "record.h"
 
+#include "facts.h"
 #include "file.h"
 #include "json.h"
 
@@ -79,6 +80,10 @@ static int fill_folder(const struct closed *c, const char *dir, struct err *e)
 		if (copy_in(c, evidence[i], dir, to, e))
 			return -1;
 	}
+	/* What GPU that was, with its ceilings: pinned by run.json like the spec. */
+	snprintf(to, sizeof to, "../runs/%.20s/device.json", c->trial.run);
+	if (device_class_of(c->trial.device) == DEVICE_CUDA && copy_in(c, to, dir, "evidence/device.json", e))
+		return -1;
 	return write_readme(c, dir, e) || file_sync_dir(dir, e) ? -1 : 0;
 }
 

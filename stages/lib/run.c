@@ -63,6 +63,10 @@ static int take(struct run *r, const char *path, struct err *e)
 	    !(r->spec_sha256 = json_str(r->json, "spec_sha256", path, e)) ||
 	    !json_obj(r->json, "pins", path, e))
 		return -1;
+	const cJSON *lanes = json_get(r->json, "lanes");
+	r->lanes = 1;
+	if (lanes && (json_is_int(lanes, &r->lanes) || r->lanes < 1 || r->lanes > 64))
+		return err_set(e, EX_BADINPUT, "%s: 'lanes' must be 1 to 64", path);
 	r->first = trial_number(json_get_str(r->json, "first_trial", ""));
 	if (!trial_name_ok(r->spec) || !trial_name_ok(r->device))
 		return err_set(e, EX_BADINPUT, "%s: spec or device is not a name", path);

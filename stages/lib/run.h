@@ -34,6 +34,7 @@ struct run {
 	long first;              /* number of its first trial; the ids go on without a gap */
 	int64_t n;
 	int64_t width;
+	int64_t lanes;           /* trials that may be timed at once: GPUs at its start, at most width; else 1 */
 	int64_t seed;
 	int allow_weak;
 };

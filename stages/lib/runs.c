@@ -250,9 +250,11 @@ static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 	snprintf(to, sizeof to, "%.100s/spec", dir);
 	jw_str(w, "key_sha256", key_sha);
 	if (device_class_of(p->device) == DEVICE_CUDA) {
-		if (gpu_pin(dir, p->device, sha, e))
+		int gpus;
+		if (gpu_pin(dir, p->device, &gpus, sha, e))
 			return -1;
 		jw_str(w, "device_sha256", sha);
+		jw_int(w, "lanes", gpus < p->width ? gpus : p->width);
 	}
 	snprintf(from, sizeof from, "specs/%s/spec.json", p->spec);
 	if (hash_file(from, sha, e))
@@ -360,7 +362,7 @@ static void put_claim(struct jsonw *w, const struct run *r, int64_t i)
 	jw_str(w, "device", r->device);
 	jw_int(w, "index", i);
 	put_id(w, "sees", r, i - r->width);
-	put_id(w, "timed_after", r, i - 1);
+	put_id(w, "timed_after", r, i - r->lanes);
 	put_id(w, "previous", r, i - 1);
 	if (origin)
 		jw_item(w, "origin", origin);
@@ -418,7 +420,7 @@ static int write_graph(const struct run *r, struct err *e)
 	buf_adds(&b, "# made by iterate for tools/make/trials.mk\nTS_IDS :=");
 	for (int64_t i = 0; run_trial(r, i, id) == 0; i++)
 		buf_addf(&b, " %s", id);
-	buf_addf(&b, "\nTS_W := %lld\nTS_G := 1\n", (long long)r->width);
+	buf_addf(&b, "\nTS_W := %lld\nTS_G := %lld\n", (long long)r->width, (long long)r->lanes);
 	run_path(path, r->name, "ids.mk");
 	int rc = file_write(path, b.data, b.len, 0644, e);
 	buf_free(&b);

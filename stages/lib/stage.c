@@ -8,6 +8,7 @@
 #include "child_call.h"
 #include "failure.h"
 #include "file.h"
+#include "gpu.h"
 #include "json.h"
 #include "lock.h"
 #include "tool.h"
@@ -80,7 +81,37 @@ static int load(struct stage *s, struct err *e)
 	return 0;
 }
 
-static void fill(struct stage *s)
+/* On a GPU: which model, by which driver and toolkit. The very card is named by stage_on_gpu. */
+static int fill_device(struct stage *s, struct err *e)
+{
+	char toolkit[32];
+	struct gpu g;
+	if (device_class_of(s->trial.device) != DEVICE_CUDA)
+		return 0;
+	if (gpu_of_run_toolkit(&s->run, &g, toolkit, e))
+		return -1;
+	cJSON *d = s->v.device = cJSON_CreateObject();
+	cJSON_AddStringToObject(d, "kind", s->trial.device);
+	cJSON_AddStringToObject(d, "class", "cuda");
+	cJSON_AddStringToObject(d, "name", g.facts.name);
+	cJSON_AddStringToObject(d, "arch", g.arch);
+	cJSON_AddStringToObject(d, "driver", g.driver_version);
+	cJSON_AddStringToObject(d, "toolkit", toolkit);
+	verdict_input(&s->v, "device", run_pin_device(&s->run));
+	return 0;
+}
+
+void stage_on_gpu(struct stage *s, const struct gpu *g)
+{
+	if (!s->v.device)
+		return;
+	cJSON_DeleteItemFromObjectCaseSensitive(s->v.device, "uuid");
+	cJSON_AddStringToObject(s->v.device, "uuid", g->uuid);
+	/* Of the card at work now, which need not be that of the run's start. */
+	cJSON_ReplaceItemInObjectCaseSensitive(s->v.device, "driver", cJSON_CreateString(g->driver_version));
+}
+
+static int fill(struct stage *s, struct err *e)
 {
 	struct verdict *v = &s->v;
 	snprintf(v->run, sizeof v->run, "%s", s->trial.run);
@@ -97,6 +128,7 @@ static void fill(struct stage *s)
 		if (p)
 			v->proposer = cJSON_Duplicate(p, 1);
 	}
+	return fill_device(s, e);
 }
 
 /* Where the upstream says that the trial is closed. */
@@ -197,9 +229,8 @@ static void note_failure(const struct stage *s, const struct err *e)
 
 static int decide(struct stage *s, struct err *e)
 {
-	if (load(s, e))
+	if (load(s, e) || fill(s, e))
 		return -1;
-	fill(s);
 	if (skip_if_closed(s))
 		return 0;
 	if (find_attempt(s, e))
@@ -278,9 +309,8 @@ int stage_skip(const char *id, enum step step, struct err *e)
 		return 0;
 	}
 	stage_prepare(&stage, &about, id, step);
-	int rc = load(&stage, e);
+	int rc = load(&stage, e) || fill(&stage, e) ? -1 : 0;
 	if (!rc) {
-		fill(&stage);
 		rc = skip_if_closed(&stage) ? verdict_write(&stage.v, e) ? -1 : 1 : 0;
 	}
 	stage_free(&stage);
@@ -294,9 +324,8 @@ int stage_close(const char *id, enum step step, enum verdict_kind kind, const ch
 	static struct stage stage;
 	static const struct stage_about about = {.stage = "run"};
 	stage_prepare(&stage, &about, id, step);
-	int rc = load(&stage, e);
+	int rc = load(&stage, e) || fill(&stage, e) ? -1 : 0;
 	if (!rc) {
-		fill(&stage);
 		verdict_set(&stage.v, kind, code, "%s", message);
 		rc = verdict_write(&stage.v, e);
 	}

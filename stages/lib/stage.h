@@ -134,6 +134,10 @@ int stage_after(struct stage *s, const cJSON **after, struct err *e);
 /* Champion in that block: trial id and candidate hash, "" when there is none. */
 int stage_champion(struct stage *s, char id[TRIAL_ID], char candidate[HASH_HEX], struct err *e);
 
+/* Name the GPU that this step took (gpu_take) in its verdict's device block. */
+struct gpu;
+void stage_on_gpu(struct stage *s, const struct gpu *g);
+
 /* An earlier step's verdict of this trial, read once; NULL and the error when missing or bad. */
 const struct verdict_in *stage_verdict(struct stage *s, enum step step, struct err *e);
 
