@@ -87,6 +87,8 @@ $(B)/test/fake/stage: tests/fault/fake_stage.c $(LIB) | $(B)/test/fake
 $(B)/test/fault.so: tests/fault/fault.c | $(B)/test
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O1 -shared -fPIC -o $@ $< -ldl
 
+-include tests/fake/cuda/build.mk
+
 $(B)/ok $(B)/bin $(B)/test/fake $(B)/test $(sort $(dir $(OBJECTS))):
 	@mkdir -p $@
 

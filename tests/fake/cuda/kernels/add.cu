@@ -1,0 +1,119 @@
+/*
+ * add.cu - candidates for tests of the GPU path: out[i] = x[i] + y[i], done well and badly.
+ *
+ * One text for both sides: NVRTC makes the cubin of it, g++ the host build that the fake driver runs.
+ * `us` is how long a kernel takes on the fake driver's clock (__nanosleep of one thread), so a plan can
+ * make it a tunable.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define ENTRY(name) \
+	extern "C" __global__ void name(const float *x, const float *y, float *out, int n, int us)
+
+__device__ int add_calls;
+__device__ int add_seed = 7;
+
+static __device__ void take(int us)
+{
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		for (int i = 0; i < us; i++)
+			__nanosleep(1000);
+}
+
+static __device__ void sum(const float *x, const float *y, float *out, int n)
+{
+	for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (int)(gridDim.x * blockDim.x))
+		out[i] = x[i] + y[i];
+}
+
+ENTRY(add_good)
+{
+	take(us);
+	sum(x, y, out, n);
+}
+
+/* One element in the middle is off by a little. */
+ENTRY(add_wrong)
+{
+	take(us);
+	sum(x, y, out, n);
+	int at = n / 2;
+	if (at % (int)(gridDim.x * blockDim.x) == (int)(blockIdx.x * blockDim.x + threadIdx.x))
+		out[at] += 1.0f;
+}
+
+/* Never comes back. The flag is memory, so that no compiler may leave the loop out. */
+ENTRY(add_hang)
+{
+	volatile float *p = out;
+	p[0] = 1.0f;
+	while (p[0] != 2.0f && us >= 0)
+		p[0] = 1.0f;
+	sum(x, y, out, n);
+}
+
+ENTRY(add_illegal)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*(volatile float *)(out + (1ll << 38)) = 1.0f;
+}
+
+ENTRY(add_trap)
+{
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0 && us >= 0)
+		__trap();
+}
+
+ENTRY(add_write_input)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*(volatile float *)x = x[0];
+}
+
+/* Right behind the output. */
+ENTRY(add_guard)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*(volatile float *)(out + n) = 3.0f;
+}
+
+/* Right in its first call only. */
+ENTRY(add_counter)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0 && (atomicAdd(&add_calls, 1) || add_seed != 7))
+		out[0] = 12345.0f;
+}
+
+/* Computes once and leaves it at that. */
+ENTRY(add_lazy)
+{
+	take(us);
+	if (add_seed == 7)
+		sum(x, y, out, n);
+	if (blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1)
+		add_seed = 8;
+}
+
+/* Block-wide barriers and shared memory work too. */
+ENTRY(add_shared)
+{
+	__shared__ float tile[256];
+	for (int base = (int)(blockIdx.x * 256); base < n; base += (int)(gridDim.x * 256)) {
+		int i = base + (int)threadIdx.x, back = base + 255 - (int)threadIdx.x;
+		tile[255 - threadIdx.x] = back < n ? x[back] + y[back] : 0;
+		__syncthreads();
+		if (i < n)
+			out[i] = tile[threadIdx.x];
+		__syncthreads();
+	}
+	take(us);
+}

@@ -1,0 +1,16 @@
+/*
+ * host_cuda.h - what comes between the emulated device's prefix and a kernel that is built for the
+ * fake driver. Everything else is the emulated device's CUDA C: stages/emu/include.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef FAKE_HOST_CUDA_H
+#define FAKE_HOST_CUDA_H
+
+#define FAKE_CUDA_HOST 1
+
+/* On the device's clock only: the host does not wait. */
+extern "C" void fake_nanosleep(unsigned ns);
+#define __nanosleep fake_nanosleep
+
+#endif
