@@ -70,6 +70,8 @@ static int fill_folder(const struct closed *c, const char *dir, struct err *e)
 {
 	static const char *const evidence[] = {"trial.json", "tune.json", "judge.json",
 		"bench.json", "confirm.json", "promote.json"};
+	static const char *const ticks[] = {"bench.prereg.json", "bench.raw", "confirm.prereg.json",
+		"confirm.raw"};
 	char path[TRIAL_PATH], to[64];
 	snprintf(path, sizeof path, "%.200s/evidence", dir);
 	if (dir_make(path, e) || copy_in(c, "candidate/kernel.cu", dir, "kernel.cu", e) ||
@@ -84,6 +86,13 @@ static int fill_folder(const struct closed *c, const char *dir, struct err *e)
 	snprintf(to, sizeof to, "../runs/%.20s/device.json", c->trial.run);
 	if (device_class_of(c->trial.device) == DEVICE_CUDA && copy_in(c, to, dir, "evidence/device.json", e))
 		return -1;
+	/* What tools/recheck needs. */
+	for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++) {
+		trial_path(path, c->trial.id, ticks[i]);
+		snprintf(to, sizeof to, "evidence/%s", ticks[i]);
+		if (file_exists(path) && copy_in(c, ticks[i], dir, to, e))
+			return -1;
+	}
 	return write_readme(c, dir, e) || file_sync_dir(dir, e) ? -1 : 0;
 }
 

@@ -26,3 +26,7 @@ bench-results: ## the table of the README: ten trials on every shipped problem, 
 .PHONY: test-kill
 test-kill: all $(FAULT) ## the kill-anywhere proof: KILLS=200 processes of a run of N=30 trials
 	$(Q)BUILD=$(B) TEST_KILL=1 tests/kill/run
+
+.PHONY: recheck
+recheck: $(B)/bin/recheck ## recompute every timing verdict shipped under champion/ and tests/bench/ from its ticks
+	$(Q)BUILD=$(B) tests/bench/recheck.sh
