@@ -51,5 +51,7 @@ int record_last(long *number, struct err *e);
 /* The parts; idempotent. record_git.c and record_champion.c. */
 int record_history(const struct closed *c, struct err *e);
 int record_champion(const struct closed *c, struct err *e);
+/* On a GPU: evidence/cuda-K.cubin, .ptx and, where nvdisasm is installed, .sass of a champion's folder. */
+int record_code(const struct closed *c, const char *dir, struct err *e);
 
 #endif

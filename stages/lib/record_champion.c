@@ -93,7 +93,7 @@ static int fill_folder(const struct closed *c, const char *dir, struct err *e)
 		if (file_exists(path) && copy_in(c, ticks[i], dir, to, e))
 			return -1;
 	}
-	return write_readme(c, dir, e) || file_sync_dir(dir, e) ? -1 : 0;
+	return record_code(c, dir, e) || write_readme(c, dir, e) || file_sync_dir(dir, e) ? -1 : 0;
 }
 
 /* Number of the trial the link points at now; 0 when there is none. */
