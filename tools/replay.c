@@ -9,7 +9,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "../stages/lib/buf.h"
 #include "../stages/lib/file.h"
+#include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/runs.h"
@@ -27,12 +29,14 @@ static const char HELP[] =
 	"usage: replay --TRIAL=NNNN\n"
 	"\n"
 	"Build the candidate of a closed trial again from its record and judge it again, with the\n"
-	"inputs of then. Prints one line per step: same, or what differs.\n"
+	"inputs of then. Prints one line per step: same, or what differs. A trial of a GPU is judged again\n"
+	"on a GPU of the same model only; another driver is said and accepted.\n"
 	"\n"
 	"environment\n"
 	"  KEEP=1   keep the scratch folder and say where it is\n"
 	"\n"
-	"exit: 0 agrees, 1 differs, 2 usage, 3 malformed record, else the code of the step that failed\n";
+	"exit: 0 agrees, 1 differs, 2 usage, 3 malformed record, 4 not the GPU, else the code of the step\n"
+	"that failed\n";
 
 struct replay {
 	struct trial trial;
@@ -215,10 +219,36 @@ static int steps(struct replay *r, struct err *e)
 	return 0;
 }
 
+/* A verdict of another model would say nothing about this record. Looked at before the working
+ * directory changes. */
+static int same_device(const struct replay *r, struct err *e)
+{
+	struct gpu *was, *now;
+	struct err why = {0};
+	if (device_class_of(r->run.device) != DEVICE_CUDA)
+		return 0;
+	was = xcalloc(2, sizeof *was);
+	now = was + 1;
+	int rc = gpu_of_run(&r->run, was, e);
+	if (!rc && gpu_find(r->run.device, now, &why))
+		rc = err_set(e, EX_NOENV, "trial %s was judged on a %s: %.200s", r->trial.id,
+			     was->facts.name, why.text);
+	if (!rc && (strcmp(was->arch, now->arch) || was->facts.sm_count != now->facts.sm_count))
+		rc = err_set(e, EX_NOENV, "trial %s was judged on a %s with %lld SMs (%s), this one has %lld (%s)",
+			     r->trial.id, was->facts.name, (long long)was->facts.sm_count, was->arch,
+			     (long long)now->facts.sm_count, now->arch);
+	if (!rc && strcmp(was->driver_version, now->driver_version))
+		printf("%-11s driver %s then, %s now\n", "device", was->driver_version, now->driver_version);
+	else if (!rc)
+		printf("%-11s same: %s, driver %s\n", "device", now->facts.name, now->driver_version);
+	free(was);
+	return rc;
+}
+
 static int replay(struct replay *r, const char *id, struct err *e)
 {
 	char name[TRIAL_ID];
-	return read_record(r, id, e) || make_scratch(r, e) || make_run(r, name, e) ||
+	return read_record(r, id, e) || same_device(r, e) || make_scratch(r, e) || make_run(r, name, e) ||
 	       write_proposal(r, name, e) || steps(r, e) ? -1 : 0;
 }
 
