@@ -49,6 +49,7 @@ SHELL := /bin/sh
 ## SEED=1             orders the search; never derives a key
 ## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
 ## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
+## UNITTEST_DEVICE=   for a GPU: emu keeps unit tests off it, none leaves them out
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
 ## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
@@ -66,6 +67,7 @@ MAX_CALLS ?=
 MAX_GPU_S ?=
 MAX_WALL_S ?=
 SIM_SECONDS ?=
+UNITTEST_DEVICE ?=
 ALLOW_WEAK ?=
 KERNEL ?=
 PLAN ?=
@@ -84,7 +86,7 @@ include tools/make/bench.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S SIM_SECONDS ALLOW_WEAK NEW COMMAND REPLY
+	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE ALLOW_WEAK NEW COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -45,7 +45,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS\n"
+	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
@@ -57,7 +57,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
-	"SIM_SECONDS", "KERNEL", "PLAN", "TRIAL",
+	"SIM_SECONDS", "UNITTEST_DEVICE", "KERNEL", "PLAN", "TRIAL",
 	"FROM",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -149,6 +149,11 @@ static void add_texts(cJSON *more)
 		cJSON_AddStringToObject(more, "command", given("COMMAND"));
 	if (given("REPLY"))
 		cJSON_AddStringToObject(more, "reply", given("REPLY"));
+	const char *tests = given("UNITTEST_DEVICE");
+	if (tests && strcmp(tests, "emu") && strcmp(tests, "none"))
+		die(EX_BADUSE, "UNITTEST_DEVICE is emu or none, or not given");
+	if (tests)
+		cJSON_AddStringToObject(more, "unittest_device", tests);
 }
 
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
