@@ -253,6 +253,18 @@ int gpu_list_parse(const char *text, size_t len, struct gpu g[GPU_MAX], int *n, 
 	return rc;
 }
 
+int gpu_device_parse(const char *text, size_t len, const char *what, struct gpu *g, char toolkit[32],
+		     struct err *e)
+{
+	static const char *const keys[] = {"schema", "toolkit", "gpu", NULL};
+	cJSON *j = open_report(text, len, "touchstone/device/1", what, e);
+	const cJSON *one = j && !json_only(j, keys, what, e) ? json_obj(j, "gpu", what, e) : NULL;
+	int rc = one ? gpu_parse(one, what, g, e) : -1;
+	snprintf(toolkit, 32, "%.31s", rc ? "" : json_get_str(j, "toolkit", ""));
+	cJSON_Delete(j);
+	return rc;
+}
+
 /* The members of a state that are plain ints, in order. */
 static const struct {
 	const char *key;

@@ -47,24 +47,6 @@ int gpu_save(const struct gpu *g, const char *toolkit, const char *path, char sh
 	return rc;
 }
 
-int gpu_device_parse(const char *text, size_t len, const char *what, struct gpu *g, char toolkit[32],
-		     struct err *e)
-{
-	static const char *const keys[] = {"schema", "toolkit", "gpu", NULL};
-	cJSON *j = json_parse(text, len, &JSON_OURS, what, e);
-	const char *schema = j && !json_only(j, keys, what, e) ? json_str(j, "schema", what, e) : NULL;
-	int rc = -1;
-	if (schema && strcmp(schema, "touchstone/device/1") != 0)
-		err_set(e, EX_BADINPUT, "%s is no report of a GPU", what);
-	else if (schema) {
-		const cJSON *one = json_obj(j, "gpu", what, e);
-		snprintf(toolkit, 32, "%.31s", json_get_str(j, "toolkit", ""));
-		rc = one ? gpu_parse(one, what, g, e) : -1;
-	}
-	cJSON_Delete(j);
-	return rc;
-}
-
 int gpu_of_run_toolkit(const struct run *r, struct gpu *g, char toolkit[32], struct err *e)
 {
 	char path[TRIAL_PATH], sha[HASH_HEX];
