@@ -82,6 +82,13 @@ int fake_gpus(void)
 	return n < 0 ? 0 : n > FAKE_GPUS ? FAKE_GPUS : (int)n;
 }
 
+static size_t granule = (size_t)2 << 20;
+
+size_t fake_granule(void)
+{
+	return granule;
+}
+
 int fake_driver_version(void)
 {
 	return (int)fake_number("FAKE_CUDA_VERSION", 13000);
@@ -157,6 +164,7 @@ CUresult cuInit(unsigned flags)
 	int r = (int)fake_number("FAKE_CUDA_INIT", 0);
 	if (r)
 		return r;
+	granule = (size_t)fake_number("FAKE_CUDA_GRANULE", 2 << 20);
 	visible_read();
 	if (!nvisible)
 		return CUDA_NO_DEVICE;
@@ -235,7 +243,8 @@ CUresult cuDeviceGetName(char *name, int room, CUdevice d)
 {
 	int r = device_bad(d);
 	if (!r)
-		snprintf(name, (size_t)room, "Fake GPU (tests)");
+		snprintf(name, (size_t)room, "Fake GPU (tests)%s",
+			 fake_number("FAKE_CUDA_MIG", 0) ? " MIG 1g.18gb" : "");
 	return r;
 }
 
@@ -263,11 +272,11 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice d)
 	static const int fixed[][2] = {
 		{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
 		{9, 65536}, {10, 32}, {12, 65536}, {13, 1980000}, {14, 512}, {16, 132}, {17, 0}, {18, 0}, {19, 1},
-		{20, 0}, {31, 1}, {32, 1}, {34, 0}, {35, 0}, {36, 3201000}, {37, 6016}, {39, 2048}, {40, 3},
+		{31, 1}, {32, 1}, {34, 0}, {35, 0}, {36, 3201000}, {37, 6016}, {39, 2048}, {40, 3},
 		{41, 1}, {50, 0}, {75, 9}, {76, 0}, {78, 1}, {79, 1}, {80, 1}, {81, FAKE_SHARED_SM}, {82, 65536},
 		{83, 1}, {84, 0}, {86, 0}, {87, 2}, {88, 0}, {89, 1}, {90, 1}, {95, 1}, {97, FAKE_SHARED_MOST},
 		{100, 0}, {102, 1}, {103, 1}, {106, 32}, {109, 134217728}, {110, 1}, {111, 1024}, {115, 1}, {116, 1},
-		{120, 1}, {127, 1}, {128, 0}, {133, 0},
+		{120, 1}, {127, 1}, {128, 0},
 	};
 	int r = device_bad(d);
 	if (r)
@@ -277,8 +286,9 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice d)
 		*value = (int)(attribute == 38 ? l2 : l2 / 8 * 5);
 		return 0;
 	}
-	if (attribute == 33) {
-		*value = visible[d] + 1;
+	if (attribute == 33 || attribute == 20 || attribute == 133) {
+		*value = attribute == 33 ? visible[d] + 1 :
+			 (int)fake_number(attribute == 20 ? "FAKE_CUDA_MODE" : "FAKE_CUDA_MPS", 0);
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)

@@ -23,7 +23,6 @@ enum {
 	FAKE_TICK_NS = 32, FAKE_EVENT_NS = 1312, FAKE_KERNEL_NS = 1408, FAKE_SHARED_MOST = 232448,
 	FAKE_SHARED_SM = 233472,
 };
-#define FAKE_GRANULE ((size_t)2 << 20)
 
 /* Codes that cuda_api.h has no name for. */
 enum {
@@ -113,6 +112,7 @@ CUDA_CALLS(X)
 const char *fake_setting(const char *name);   /* environment, else fake.conf beside this library */
 long fake_number(const char *name, long otherwise);
 int fake_gpus(void);
+size_t fake_granule(void);                    /* of virtual memory; settled by cuInit */
 int fake_ready(void);                         /* 0, or the code that a call has to return */
 int fake_ready_uncaptured(void);              /* the same, for calls that a capture forbids */
 int fake_capture_begin(int delta);            /* of this thread; returns how many are open */

@@ -63,7 +63,7 @@ static uint64_t range_drop(enum what what, uint64_t at)
 
 static int pages(size_t n)
 {
-	return n && n % FAKE_GRANULE == 0;
+	return n && n % fake_granule() == 0;
 }
 
 /* --- plain allocations --- */
@@ -220,8 +220,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *at, size_t bytes, size_t align, CUdevi
 	int r = fake_ready();
 	if (r || !pages(bytes) || flags || (align & (align - 1)))
 		return r ? r : CUDA_INVALID_VALUE;
-	if (align < FAKE_GRANULE)
-		align = FAKE_GRANULE;
+	if (align < fake_granule())
+		align = fake_granule();
 	void *hint = (void *)(uintptr_t)(want & ~(CUdeviceptr)(align - 1));
 	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	char *p = hint ? mmap(hint, bytes, PROT_NONE, how | MAP_FIXED_NOREPLACE, -1, 0) : MAP_FAILED;
@@ -264,7 +264,7 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemProp *p, int op
 	int r = fake_ready();
 	if (r || prop_bad(p) || option < 0 || option > 1)
 		return r ? r : CUDA_INVALID_VALUE;
-	*bytes = FAKE_GRANULE;
+	*bytes = fake_granule();
 	return 0;
 }
 
@@ -336,7 +336,7 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemHandle h, un
 	int r = fake_ready();
 	if (r)
 		return r;
-	if (!pages(bytes) || at % FAKE_GRANULE || offset || flags || !range_around(RESERVED, at, bytes) ||
+	if (!pages(bytes) || at % fake_granule() || offset || flags || !range_around(RESERVED, at, bytes) ||
 	    fstat(handle_fd(h), &st) || bytes > (size_t)st.st_size)
 		return CUDA_INVALID_VALUE;
 	for (const struct range *m = ranges; m; m = m->next)

@@ -7,8 +7,8 @@
  *   FAKE_NVML_PIDS    processes that compute on every GPU: "12,34"; this process too once it has a context
  *   FAKE_NVML_GRAPHICS  processes that draw
  *   FAKE_NVML_HIDE    1: processes are listed by no pid of this host (a container)
- *   FAKE_NVML_MIG     1: split into instances
- *   FAKE_NVML_MODE    compute mode: 0 default, 2 prohibited, 3 exclusive process
+ *   FAKE_CUDA_MIG     1: an instance of a GPU that is split
+ *   FAKE_CUDA_MODE    compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   FAKE_NVML_REASONS FAKE_NVML_POWER_NS FAKE_NVML_THERMAL_NS FAKE_NVML_TEMPERATURE FAKE_NVML_SM_MHZ
  *
  * SPDX-License-Identifier: MIT
@@ -101,7 +101,8 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice *d)
 	if (!started)
 		return NOT_INITIALIZED;
 	for (int i = 0; i < number("FAKE_CUDA_GPUS", 1) && i < 2; i++) {
-		snprintf(mine, sizeof mine, "GPU-fa4e0000-0000-4000-8000-00000000000%d", i + 1);
+		snprintf(mine, sizeof mine, "%s-fa4e0000-0000-4000-8000-00000000000%d",
+			 number("FAKE_CUDA_MIG", 0) ? "MIG" : "GPU", i + 1);
 		if (strcmp(mine, uuid) == 0) {
 			*d = &device[i];
 			return NVML_OK;
@@ -156,7 +157,7 @@ int nvmlDeviceGetEccMode(nvmlDevice d, int *out, int *later)
 }
 int nvmlDeviceGetMigMode(nvmlDevice d, unsigned *out, unsigned *later)
 {
-	*later = (unsigned)number("FAKE_NVML_MIG", 0);
+	*later = (unsigned)number("FAKE_CUDA_MIG", 0);
 	ANSWER(*later);
 }
 int nvmlDeviceGetPersistenceMode(nvmlDevice d, int *out)
@@ -165,7 +166,7 @@ int nvmlDeviceGetPersistenceMode(nvmlDevice d, int *out)
 }
 int nvmlDeviceGetComputeMode(nvmlDevice d, int *out)
 {
-	ANSWER((int)number("FAKE_NVML_MODE", 0));
+	ANSWER((int)number("FAKE_CUDA_MODE", 0));
 }
 
 /* Does this process compute on the fake GPU? The driver was opened RTLD_LOCAL, perhaps not at all. */
