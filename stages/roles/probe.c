@@ -31,7 +31,7 @@ static const char HELP[] =
 	"Started by iterate, status and bench. Exit: 0 done, also without a GPU; 2 usage; 4 state: no\n"
 	"NVML or no such GPU\n";
 
-enum { ATTR_MAJOR = 75, ATTR_MINOR = 76, ATTR_VMM = 102, ATTR_VMM_FD = 103, ATTR_MPS = 133 };
+enum { ATTR_MODE = 20, ATTR_MAJOR = 75, ATTR_MINOR = 76, ATTR_VMM = 102, ATTR_VMM_FD = 103, ATTR_MPS = 133 };
 enum { OLDEST_GPU = 80, OLDEST_DRIVER = 12040, PROCESSES = 128, GONE_TRIES = 20 };
 
 /* --- who computes there --- */
@@ -132,6 +132,9 @@ static void ask_nvml(nvmlDevice d, struct gpu *g)
 		g->power_limit_w = (int)(v / 1000);
 	g->ecc = NVML(EccMode, d, &now, &later) == NVML_OK ? now == 1 : -1;
 	g->persistence = NVML(Persistence, d, &now) == NVML_OK ? now == 1 : -1;
+	unsigned split = 0, soon = 0;
+	if (NVML(MigMode, d, &split, &soon) == NVML_OK && split == 1)
+		g->mig = 1;
 }
 
 /* A daemon that does not serve this GPU harms nobody: the driver knows, where it can be asked. */
@@ -149,7 +152,8 @@ static int mps_here(CUdevice dev)
 /* Why this GPU cannot serve us; "" when it can. */
 static void judge(struct gpu *g)
 {
-	char *w = g->why;
+	char *w = g->why, mode[sizeof g->compute_mode];
+	memcpy(mode, g->compute_mode, sizeof mode);
 	if (g->capability < OLDEST_GPU)
 		snprintf(w, GPU_WHY, "compute capability %d.%d; 8.0 is the oldest that is supported",
 			 g->capability / 10, g->capability % 10);
@@ -160,7 +164,7 @@ static void judge(struct gpu *g)
 		snprintf(w, GPU_WHY, "its compute mode is prohibited: nobody may use it");
 	else if (strncmp(g->compute_mode, "exclusive", 9) == 0)
 		snprintf(w, GPU_WHY, "its compute mode is %s: one process at a time, and checker and worker "
-			 "are two", g->compute_mode);
+			 "are two", mode);
 	else if (g->mps == 1)
 		snprintf(w, GPU_WHY, "MPS serves it: one process's fault would end all the others");
 	else if (g->vmm_export != 1)
@@ -200,8 +204,6 @@ static int describe(int index, int version, int have_nvml, struct gpu *g, struct
 		return -1;
 	g->index = index;
 	nvmlDevice d = find(dev, have_nvml, g);
-	if (g->mig && !strstr(g->facts.slug, "-mig") && strlen(g->facts.slug) < 60)
-		strcat(g->facts.slug, "-mig");
 	g->capability = attribute(dev, ATTR_MAJOR) * 10 + attribute(dev, ATTR_MINOR);
 	/* From 9.0 on the features of the very architecture (wgmma...) need the suffix. */
 	snprintf(g->arch, sizeof g->arch, "sm_%d%s", g->capability, g->capability >= 90 ? "a" : "");
@@ -211,11 +213,16 @@ static int describe(int index, int version, int have_nvml, struct gpu *g, struct
 	g->ecc = g->persistence = g->sees = g->others = -1;
 	if (d)
 		ask_nvml(d, g);
+	if (g->mig && !strstr(g->facts.slug, "-mig") && strlen(g->facts.slug) < 60)
+		strcat(g->facts.slug, "-mig");
 	if (have_nvml && NVML(DriverVersion, g->driver_version, sizeof g->driver_version) == NVML_OK)
 		g->driver = (int)strtol(g->driver_version, NULL, 10);
 	g->mps = mps_here(dev);
 	g->vmm_export = attribute(dev, ATTR_VMM) == 1 && attribute(dev, ATTR_VMM_FD) == 1;
-	snprintf(g->compute_mode, sizeof g->compute_mode, "%s", mode_name(attribute(dev, 20)));
+	int mode = attribute(dev, ATTR_MODE), told;
+	if (d && NVML(ComputeMode, d, &told) == NVML_OK)
+		mode = told;
+	snprintf(g->compute_mode, sizeof g->compute_mode, "%s", mode_name(mode));
 	judge(g);
 	if (g->usable)
 		in_context(dev, d, g);
@@ -257,17 +264,18 @@ static int devices(void)
 	static struct gpu g[GPU_MAX];
 	struct jsonw w = {0};
 	struct err e = {0};
-	int n = 0, version = 0;
+	int n = 0, m = 0, version = 0;
 	int bad = open_driver(&n, &version, &e);
 	int have_nvml = bad ? 0 : nvml_open(NULL) == 0;
+	/* One that cannot be described leaves the others be. */
 	for (int i = 0; i < n && !bad; i++)
-		bad = describe(i, version, have_nvml, &g[i], &e);
+		m += describe(i, version, have_nvml, &g[m], &e) == 0;
 	jw_obj(&w, NULL);
 	jw_str(&w, "schema", "touchstone/devices/1");
 	e.text[GPU_WHY - 1] = '\0';
-	jw_str(&w, "why", bad ? e.text : "");
+	jw_str(&w, "why", e.text);
 	jw_arr(&w, "gpus");
-	for (int i = 0; i < n && !bad; i++)
+	for (int i = 0; i < m; i++)
 		gpu_write(&g[i], &w, NULL);
 	jw_end(&w);
 	jw_end(&w);
