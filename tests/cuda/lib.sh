@@ -23,3 +23,36 @@ need_nvrtc() {
 	done
 	skip_all "no NVRTC on this machine: nothing here can compile for a GPU"
 }
+
+# fake_spec: a tree with the real programs, and one problem that the fake GPU has kernels for.
+fake_spec() {
+	real_tree
+	rm specs
+	spec=specs/fake_add
+	mkdir -p $spec/baseline
+	cp "$root"/tests/fake/cuda/spec/spec.json "$root"/tests/fake/cuda/spec/reference.* $spec
+	echo "Test problem of the fake GPU." | tee $spec/README.md >$spec/baseline/README.md
+	candidate $spec/baseline add_good
+}
+
+# one_kernel ENTRY: of kernels/add.cu what that kernel needs, so that no other one's variables are there.
+one_kernel() {
+	awk -v want="$1" '
+		/^ENTRY\(/ { mine = $0 == "ENTRY(" want ")"; inside = 1 }
+		!inside && /^__device__/ { name = $3; sub(/;/, "", name); variable[name] = $0; next }
+		!inside { head = head $0 "\n" }
+		inside && mine { body = body $0 "\n" }
+		inside && /^}/ { inside = 0 }
+		END {
+			printf "%s", head
+			for (v in variable) if (index(body, v)) print variable[v]
+			printf "%s", body
+		}' "$root/tests/fake/cuda/kernels/add.cu"
+}
+
+# candidate DIR ENTRY [US]: kernel and plan of a candidate, as the command and replay proposers take them.
+candidate() {
+	mkdir -p "$1"
+	one_kernel "$2" >"$1/kernel.cu"
+	sed "s/add_good/$2/; s/\"value\": 300/\"value\": ${3:-300}/" "$root/tests/fake/cuda/spec/plan.json" >"$1/plan.json"
+}

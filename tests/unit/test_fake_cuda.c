@@ -59,29 +59,28 @@ static int nvrtc_open(void)
 	return 1;
 }
 
-static void compile(const char *path)
+static char *cubin_of(const char *path, size_t *len)
 {
 	struct buf text = {0};
 	struct err e = {0};
 	program it = NULL;
-	const char *options[] = {"--gpu-architecture=sm_90a"};
+	const char *options[] = {"--gpu-architecture=sm_90a", "-I", "stages/gpu"};
 	size_t n = 0;
-	if (!nvrtc_open())
-		return;
-	if (file_read(path, 1 << 20, &text, &e) || nvrtcCreateProgram(&it, text.data, "add.cu", 0, NULL, NULL))
+	if (file_read(path, 1 << 20, &text, &e) || nvrtcCreateProgram(&it, text.data, path, 0, NULL, NULL))
 		exit(111);
-	if (nvrtcCompileProgram(it, 1, options)) {
+	if (nvrtcCompileProgram(it, (int)(sizeof options / sizeof *options), options)) {
 		nvrtcGetProgramLogSize(it, &n);
 		char *log = calloc(1, n + 1);
 		nvrtcGetProgramLog(it, log);
 		fprintf(stderr, "%s\n", log);
 		exit(1);
 	}
-	nvrtcGetCUBINSize(it, &cubin_len);
-	cubin = malloc(cubin_len);
-	if (!cubin || nvrtcGetCUBIN(it, cubin))
+	nvrtcGetCUBINSize(it, len);
+	char *out = malloc(*len);
+	if (!out || nvrtcGetCUBIN(it, out))
 		exit(1);
 	buf_free(&text);
+	return out;
 }
 
 /* --- in a process of its own --- */
@@ -470,6 +469,39 @@ static void memory_is_shared(void **state)
 	apart(shared_do);
 }
 
+/* Our own device code: every kernel that worker or checker may launch has a host build that fits. */
+static void all_do(const char *path)
+{
+	const char *(*missing)(CUmodule, const char **), *why;
+	CUmodule m;
+	size_t n;
+	void *p = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "fake_missing");
+	memcpy(&missing, &p, sizeof p);
+	assert_non_null(p);
+	if (access(path, R_OK))
+		return;
+	DO(ModuleLoadData(&m, cubin_of(path, &n)));
+	const char *name = missing(m, &why);
+	if (name)
+		fprintf(stderr, "%s, kernel '%s': %s\n", path, name, why);
+	assert_null(name);
+}
+static void rep_do(void)
+{
+	all_do("stages/gpu/rep.cu");
+}
+static void check_do(void)
+{
+	all_do("stages/gpu/check.cu");
+}
+static void our_kernels_are_here(void **state)
+{
+	(void)state;
+	NEED_NVRTC;
+	apart(rep_do);
+	apart(check_do);
+}
+
 int main(int argc, char **argv)
 {
 	const char *dir = getenv("BUILD");
@@ -480,13 +512,14 @@ int main(int argc, char **argv)
 		execv(argv[0], argv);
 	}
 	(void)argc;
-	compile("tests/fake/cuda/kernels/add.cu");
+	if (nvrtc_open())
+		cubin = cubin_of("tests/fake/cuda/kernels/add.cu", &cubin_len);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_call_is_there), cmocka_unit_test(not_for_real),
 		cmocka_unit_test(two_gpus),	       cmocka_unit_test(runs_kernels),
 		cmocka_unit_test(faults_are_sticky),   cmocka_unit_test(modules_have_globals),
 		cmocka_unit_test(graphs),	       cmocka_unit_test(limits),
-		cmocka_unit_test(memory_is_shared),
+		cmocka_unit_test(memory_is_shared),    cmocka_unit_test(our_kernels_are_here),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

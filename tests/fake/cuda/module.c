@@ -258,6 +258,29 @@ static CUresult launch_check(const CUlaunch *l, const struct CUfunc_st *f, const
 	return 0;
 }
 
+/* Why the host build of a kernel cannot stand in for it; NULL when it can. */
+static const char *host_wrong(const struct CUfunc_st *f)
+{
+	if (!f->host)
+		return "nobody wrote a host build";
+	if ((int)f->host->n_params != f->nparams)
+		return "its host build has another number of parameters";
+	for (int i = 0; i < f->nparams; i++)
+		if (f->host->param_bytes[i] != f->param[i].size)
+			return "a parameter of its host build has another size";
+	return NULL;
+}
+
+/* For tests: the first kernel of a module that could not run here. */
+__attribute__((visibility("default"))) const char *fake_missing(CUmodule m, const char **why);
+const char *fake_missing(CUmodule m, const char **why)
+{
+	for (int i = 0; i < m->nfuncs; i++)
+		if ((*why = host_wrong(&m->func[i])) != NULL)
+			return m->func[i].name;
+	return NULL;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunch *l, CUfunction f, void **args, void **extra)
 {
 	struct fake_op op = {.kind = FAKE_KERNEL, .func = f}, own;
@@ -270,17 +293,11 @@ CUresult cuLaunchKernelEx(const CUlaunch *l, CUfunction f, void **args, void **e
 	r = launch_check(l, f, op.cluster, op.cooperative);
 	if (r)
 		return r;
-	if (!f->host || (int)f->host->n_params != f->nparams) {
-		fake_say(f->host ? "kernel '%s': its host build has other parameters" :
-				   "kernel '%s': no host build of it (tests/fake/cuda/kernels)", f->name);
+	const char *wrong = host_wrong(f);
+	if (wrong) {
+		fake_say("kernel '%s': %s (tests/fake/cuda/kernels)", f->name, wrong);
 		return FAKE_NOT_SUPPORTED;
 	}
-	for (int i = 0; i < f->nparams; i++)
-		if (f->host->param_bytes[i] != f->param[i].size) {
-			fake_say("kernel '%s': parameter %d has %u bytes here, %u in its host build", f->name, i,
-				 f->param[i].size, f->host->param_bytes[i]);
-			return FAKE_NOT_SUPPORTED;
-		}
 	memcpy(op.grid, l->grid, sizeof op.grid);
 	memcpy(op.block, l->block, sizeof op.block);
 	op.shared = l->shared;
