@@ -1,0 +1,124 @@
+/*
+ * test_starts.c - every start/ plan holds at the sizes of a GPU, in every legal configuration tried.
+ *
+ * Reads specs/ below the working directory (the root of the repository). What the kernels compute is
+ * proved by tests/starts/run, that they compile by tests/starts/t1-compile.sh.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../../stages/lib/file.h"
+#include "../../stages/lib/plan.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TRIES = 400 };
+
+/* A GPU of 132 SMs; how many clusters fit is what an H200 says. */
+static void gpu(struct facts *f)
+{
+	static const int64_t clusters[17] = {0, 132, 66, 44, 30, 22, 20, 16, 15, 12, 11, 10, 9, 8, 8, 7, 7};
+	struct err e = {0};
+
+	assert_int_equal(facts_find("sim", f, &e), 0);
+	f->class = DEVICE_CUDA;
+	f->l2_bytes = 60 << 20;
+	memcpy(f->clusters, clusters, sizeof clusters);
+}
+
+static struct plan *load(const struct spec *s, const char *dir)
+{
+	struct err e = {0};
+	struct buf text = BUF_INIT;
+	struct plan *p = NULL;
+	char path[160];
+
+	snprintf(path, sizeof path, "%s/%s/plan.json", dir, s->start);
+	if (file_read(path, PLAN_MAX_BYTES, &text, &e) || plan_parse(buf_str(&text), text.len, path, &p, &e) ||
+	    plan_check(p, s, &e))
+		fail_msg("%s", e.text);
+	buf_free(&text);
+	return p;
+}
+
+/* 1 when c was legal at every public size; then its plan must hold at all sizes. */
+static int holds(struct plan *p, const struct spec *s, const struct facts *f, const struct plan_config *c)
+{
+	struct err e = {0};
+	struct plan_sizes sizes;
+	int legal = 1;
+
+	for (int i = 0; i < s->npublic && legal; i++)
+		if (plan_config_legal(p, s, &s->public[i].gpu, f, c, &legal, &e))
+			fail_msg("%s", e.text);
+	if (legal && (plan_config_set(p, c, &e) || plan_sizes(p, s, f, 0, &sizes, &e)))
+		fail_msg("%s", e.text);
+	return legal;
+}
+
+static void start_holds(const char *dir, const struct spec *s)
+{
+	struct facts f;
+	struct plan_config c;
+	struct plan *p = load(s, dir);
+	int64_t space, legal = 0;
+
+	gpu(&f);
+	plan_config_current(p, &c);
+	assert_true(holds(p, s, &f, &c));
+	assert_int_equal(plan_space(p, &space, NULL), 0);
+	int64_t step = (space / TRIES + 1) | 1; /* odd: the last tunables often have two or four values */
+	for (int64_t i = 0; i < space; i += step) {
+		plan_config_at(p, i, &c);
+		legal += holds(p, s, &f, &c);
+	}
+	assert_true(legal > 0);
+	print_message("# %s: %lld configurations, %lld of %lld tried are legal and hold\n", s->name,
+		      (long long)space, (long long)legal, (long long)((space + step - 1) / step));
+	plan_free(p);
+}
+
+static void starts_hold(void **state)
+{
+	struct dirent *d;
+	DIR *all = opendir("specs");
+	int n = 0;
+
+	(void)state;
+	assert_non_null(all);
+	while ((d = readdir(all))) {
+		struct err e = {0};
+		struct spec *s;
+		char dir[128];
+		struct buf text = BUF_INIT;
+		snprintf(dir, sizeof dir, "specs/%.64s/spec.json", d->d_name);
+		if (d->d_name[0] == '.' || file_read(dir, 1 << 20, &text, NULL))
+			continue;
+		buf_free(&text);
+		snprintf(dir, sizeof dir, "specs/%.64s", d->d_name);
+		if (spec_load(dir, &s, &e))
+			fail_msg("%s", e.text);
+		if (s->start) {
+			start_holds(dir, s);
+			n++;
+		}
+		spec_free(s);
+	}
+	closedir(all);
+	assert_true(n >= 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_hold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
