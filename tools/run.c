@@ -9,10 +9,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "../stages/lib/facts.h"
 #include "../stages/lib/failure.h"
 #include "../stages/lib/file.h"
 #include "../stages/lib/json.h"
 #include "../stages/lib/jsonw.h"
+#include "../stages/lib/ledger.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/stage.h"
@@ -50,6 +52,7 @@ struct job {
 	const struct step_info *info;
 	char program[512];
 	struct verdict_in done;   /* the verdict, once written */
+	int on_gpu;
 	char run[TRIAL_ID];
 	int code;                 /* of the last try: exit code, or 128 + signal */
 	char text[160];           /* how it failed */
@@ -237,17 +240,45 @@ static int end_poisoned(struct job *j)
 	return have_verdict(j, &e);
 }
 
+/* --- seconds of a GPU --- */
+
+/* A step may hold a GPU's lane as long as it must: how long is known afterwards, by its verdict. So
+ * nothing is reserved but the right to begin, and a run ends at most one step over its max_gpu_s. A
+ * step that dies is not charged. 1: this step uses one, under `id` of the ledger. */
+static int gpu_begin(const struct job *j, struct run *r, char id[LEDGER_ID], struct err *e)
+{
+	static const struct ledger_amount nothing;
+	if (!j->on_gpu || run_read(j->run, r, e))
+		return j->on_gpu ? -1 : 0;
+	if (ledger_reserve(r, j->id, j->info->name, &nothing, id, e) == 0)
+		return 1;
+	run_free(r);
+	return -1;
+}
+
+static void gpu_end(const struct job *j, struct run *r, const char *id)
+{
+	static const struct ledger_amount nothing;
+	const cJSON *lane = j->done.json ? json_get(j->done.data, "lane") : NULL;
+	struct ledger_amount spent = {0};
+	struct err e;
+	double from = json_get_num(lane, "from_us", 0), to = json_get_num(lane, "to_us", 0);
+	if (to > from && strcmp(json_get_str(lane, "mode", ""), "exclusive") == 0)
+		spent.gpu_s = (to - from) / 1e6;
+	if (ledger_settle(r, j->id, j->info->name, id, &nothing, &spent, &e))
+		warn("%s", e.text);
+	run_free(r);
+}
+
 static void pause_ms(long ms)
 {
 	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 	nanosleep(&t, NULL);
 }
 
-static int run_step(struct job *j, struct err *e)
+static int try_until(struct job *j, struct err *e)
 {
 	const char *s = getenv("TS_RETRIES");
-	if (!file_exists(j->target) && stage_skip(j->id, j->step, NULL) == 1 && have_verdict(j, e))
-		return 0;
 	long left = s && *s ? strtol(s, NULL, 10) : 6, wait = 500;
 	while (try_once(j, e)) {
 		if (j->code == EX_AGAIN && left-- > 0) {
@@ -262,6 +293,23 @@ static int run_step(struct job *j, struct err *e)
 	return 0;
 }
 
+static int run_step(struct job *j, struct err *e)
+{
+	if (!file_exists(j->target) && stage_skip(j->id, j->step, NULL) == 1 && have_verdict(j, e))
+		return 0;
+	struct run r;
+	char id[LEDGER_ID];
+	int charged = gpu_begin(j, &r, id, e);
+	if (charged < 0) {
+		j->code = e->code;
+		snprintf(j->text, sizeof j->text, "%.150s", e->text);
+		return -1;
+	}
+	int rc = try_until(j, e);
+	if (charged)
+		gpu_end(j, &r, id);
+	return rc;
+}
 /* status.json is a convenience: replaced whole, not synced. */
 static void write_status(const struct job *j)
 {
@@ -352,8 +400,10 @@ static int prepare(struct job *j, struct err *e)
 	if (trial_target(j->target, j->id, &j->step, e) || trial_read(j->id, &t, e))
 		return -1;
 	memcpy(j->run, t.run, sizeof j->run);
-	trial_free(&t);
 	j->info = step_info(j->step);
+	j->on_gpu = device_class_of(t.device) == DEVICE_CUDA && j->step != STEP_PROMOTE &&
+		    strcmp(j->info->stage, "propose") != 0 && strcmp(j->info->stage, "guard") != 0;
+	trial_free(&t);
 	return make_folder(j->id, j->step, e) || find_program(j, e) ? -1 : 0;
 }
 

@@ -247,7 +247,7 @@ int ledger_interrupt(const struct run *r, int *marked, struct err *e)
 		if (!rc)
 			rc = append(r, id, "interrupted", json_get_str(j, "trial", ""),
 				    json_get_str(j, "what", ""), &nothing, &total, e);
-		(*marked)++;
+		*marked += json_get_num(j, "calls", 0) > 0;
 	}
 	cJSON_Delete(list);
 	return rc;

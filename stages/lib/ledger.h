@@ -44,8 +44,8 @@ int ledger_total(const struct run *r, struct ledger_amount *total, struct err *e
  * interrupted can still be settled: a client that its make left behind may have stored the
  * reply. Reads the whole file. 1, 0, -1. */
 int ledger_reserved(const struct run *r, const char *id, struct ledger_amount *most, struct err *e);
-/* Mark every open reservation interrupted. They stay charged in full until they are settled. Count
- * in *marked. */
+/* Mark every open reservation interrupted. They stay charged in full until they are settled. *marked
+ * counts those of model calls. */
 int ledger_interrupt(const struct run *r, int *marked, struct err *e);
 
 #endif
