@@ -24,7 +24,13 @@ $(FAKE_CUDA_DIR)/o/$(basename $(notdir $1)).o: $1 tests/fake/cuda/build.mk | $(F
 		-DFAKE_UNITS='$$(patsubst %.cu,UNIT(%),$$(notdir $$(FAKE_CUDA_UNITS)))' -MMD -MP -c -o $$@ $$<
 endef
 $(foreach c,$(FAKE_CUDA_SRC) $(FAKE_CUDA_RT),$(eval $(call fake_c,$c)))
-$(FAKE_CUDA_DIR)/o/registry.o: $(FAKE_CUDA_DIR)/o/fake_objects.h
+# one more kernel file, and the list of units is another
+ifneq ($(FAKE_CUDA_UNITS),$(file <$(FAKE_CUDA_DIR)/o/units))
+$(FAKE_CUDA_DIR)/o/units: FORCE
+endif
+$(FAKE_CUDA_DIR)/o/units: | $(FAKE_CUDA_DIR)/o
+	@printf '%s\n' '$(FAKE_CUDA_UNITS)' >$@
+$(FAKE_CUDA_DIR)/o/registry.o: $(FAKE_CUDA_DIR)/o/fake_objects.h $(FAKE_CUDA_DIR)/o/units
 
 define fake_unit
 $(FAKE_CUDA_DIR)/o/unit_$(basename $(notdir $1)).o: $1 tests/fake/cuda/entries.sh | $(FAKE_CUDA_DIR)/o
@@ -37,9 +43,10 @@ $(foreach u,$(FAKE_CUDA_UNITS),$(eval $(call fake_unit,$u)))
 
 # Variables of kernels, so that each module can have its own.
 $(FAKE_CUDA_DIR)/o/fake_objects.h: $(FAKE_CUDA_UNIT_O)
-	$(Q)nm -S --defined-only $^ | awk 'NF == 4 && $$3 ~ /^[BD]$$/ && $$4 !~ /^(fake|emu)_/ \
+	$(Q)nm -S --defined-only $(FAKE_CUDA_UNIT_O) | awk 'NF == 4 && $$3 ~ /^[BD]$$/ && $$4 !~ /^(fake|emu)_/ \
 		{ print "OBJECT(" $$4 ", 0x" $$2 ")" }' >$@
 
+$(FAKE_CUDA_DIR)/o/fake_objects.h: $(FAKE_CUDA_DIR)/o/units
 $(FAKE_CUDA_DIR)/libcuda.so.1: $(FAKE_CUDA_O) $(FAKE_CUDA_UNIT_O)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-Bsymbolic,-z,defs,-soname,libcuda.so.1 -o $@.tmp $^ -lm -ldl -lpthread && mv $@.tmp $@
