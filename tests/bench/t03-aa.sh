@@ -1,0 +1,30 @@
+#!/bin/sh
+# What make bench-aa makes of recorded sessions: power where there is an effect, silence where there is none, and an
+# alarm when the recorded noise would have fooled the rule.
+. "$(dirname "$0")/../lib.sh"
+build_it() { (cd "$root" && make -s "${BUILD:-.build}/bench/aa_rules"); }
+ok "aa_rules builds" build_it
+
+# sessions CELL DOSE THETA SD: 48 lines, noise by a fixed generator (sums of uniform numbers)
+sessions() {
+	awk -v cell="$1" -v dose="$2" -v theta="$3" -v sd="$4" 'function noise(  i, s) {
+		for (i = 0; i < 12; i++) { x = (x * 16807) % 2147483647; s += x / 2147483647 }
+		return s - 6
+	}
+	BEGIN { x = 4711; for (r = 0; r < 48; r++) {
+		a = 20000 * (1 + 0.02 * noise()); b = a / (1 + theta)
+		row = "\"sd\":300,\"n\":40,"
+		printf "{\"cell\":\"%s\",\"dose\":%d,\"round\":%d,\"T_ns\":%f,\"theta\":%.9f,\"se\":%f,", cell, dose, r, a, log(1 + theta) + sd * noise(), sd
+		printf "\"blocked\":{\"a\":{%s\"mean\":%f,\"median\":%f,\"min\":%f,\"q3\":%f},", row, a, a, a * .98, a * 1.01
+		printf "\"b\":{%s\"mean\":%f,\"median\":%f,\"min\":%f,\"q3\":%f}},\"first\":{\"a\":%f,\"b\":%f}}\n", row, b, b, b * .98, b * 1.01, a, b
+	} }'
+}
+{ sessions quiet 0 0 .001; sessions dosed 3 .03 .001; } >sane.jsonl
+echo '{"cell":"cut o' >>sane.jsonl # a line that a kill cut off
+ok "no alarm" code 0 "$build/bench/aa_rules" sane.jsonl 500
+ok "a dose of 3 % is found in every live trial" has '12/12' "$build/bench/aa_rules" sane.jsonl 500
+ok "the bound of what was not seen is stated" has '0 promoted of 48' "$build/bench/aa_rules" sane.jsonl 500
+# Halves that favour B by 5 %, and A by 5 %: nothing on average, and a rule that believes four sessions is fooled.
+{ sessions odd 0 .05 .0005 | head -n 24; sessions odd 0 -.05 .0005 | head -n 24; } >fooled.jsonl
+ok "sessions that lie together raise the alarm" code 1 "$build/bench/aa_rules" fooled.jsonl 500
+finish
