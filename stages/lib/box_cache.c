@@ -1,7 +1,7 @@
 /*
  * box_cache.c - see box_part.h. Results of the box kept by the hash of everything that went in.
  *
- * An entry is KEY.json (the result, with the artefact's hash) and KEY.img, written first. What
+ * An entry is KEY.json (the result, with the artefact's hash) and KEY.img (and KEY.ptx), written first. What
  * is found is checked against that hash, so a torn or touched entry is merely compiled again.
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +36,12 @@ static int tool_id(const char *name, struct buf *b, struct err *e)
 	return 0;
 }
 
-int box_entry_key(const struct box_request *q, const struct box_kit *k, const char *box,
+static int emu_tools(struct buf *b, struct err *e)
+{
+	return tool_id("g++", b, e) || tool_id("as", b, e) || tool_id("ld", b, e) ? -1 : 0;
+}
+
+int box_entry_key(const struct box_request *q, const struct box_kit *k, const struct toolkit *t, const char *box,
 		  struct box_entry *c, struct err *e)
 {
 	struct buf b = BUF_INIT;
@@ -49,14 +54,14 @@ int box_entry_key(const struct box_request *q, const struct box_kit *k, const ch
 		buf_addf(&b, "entry %s\n", q->entries[i]);
 	for (size_t i = 0; i < q->macro_count; i++)
 		buf_addf(&b, "%s=%lld\n", q->macros[i].name, (long long)q->macros[i].value);
-	if (rc == 0 && (tool_id("g++", &b, e) || tool_id("as", &b, e) || tool_id("ld", &b, e)))
-		rc = -1;
+	if (rc == 0)
+		rc = t ? box_cuda_key(q, t, &b, e) : emu_tools(&b, e);
 	hash_hex(b.data, b.len, c->key);
 	buf_free(&b);
 	snprintf(c->dir, sizeof c->dir, "%s", box);
 	char *slash = strrchr(c->dir, '/');
 	size_t at = slash ? (size_t)(slash - c->dir) : 0;
-	snprintf(c->dir + at, sizeof c->dir - at, "/../cache/emu");
+	snprintf(c->dir + at, sizeof c->dir - at, "/../cache/%s", t ? "cuda" : "emu");
 	return rc;
 }
 
@@ -66,26 +71,40 @@ static void entry_path(const struct box_entry *c, const char *suffix, char out[P
 		out[0] = '\0';
 }
 
-int box_entry_get(const struct box_entry *c, struct box_result *r, struct buf *artefact)
+void box_entry_paths(const struct box_entry *c, struct box_result *r)
+{
+	if (!r->ok)
+		return;
+	entry_path(c, ".img", r->path);
+	if (r->ptx_sha256[0])
+		entry_path(c, ".ptx", r->ptx);
+}
+
+/* A file of the entry whose hash is `want`. */
+static int part_get(const struct box_entry *c, const char *suffix, const char *want, struct buf *out)
 {
 	char path[PATH_MAX], sha[HASH_HEX] = "";
+	struct err e;
+	entry_path(c, suffix, path);
+	if (file_read(path, BOX_ARTEFACT_MAX, out, &e))
+		return 0;
+	hash_hex(out->data, out->len, sha);
+	return strcmp(sha, want) == 0;
+}
+
+int box_entry_get(const struct box_entry *c, struct box_result *r, struct box_made *m)
+{
+	char path[PATH_MAX];
 	struct buf text = BUF_INIT;
 	struct err e;
 	int found = 0;
 	entry_path(c, ".json", path);
 	if (file_read(path, BOX_RESULT_MAX, &text, &e) == 0 &&
 	    box_result_parse(text.data, text.len, path, r, &e) == 0) {
-		found = 1;
-		if (r->ok) {
-			entry_path(c, ".img", path);
-			found = file_read(path, BOX_ARTEFACT_MAX, artefact, &e) == 0;
-			if (found)
-				hash_hex(artefact->data, artefact->len, sha);
-			found = found && strcmp(sha, r->sha256) == 0;
-			snprintf(r->path, sizeof r->path, "%s", path);
-		}
+		found = !r->ok || (part_get(c, ".img", r->sha256, &m->artefact) &&
+				   (!r->ptx_sha256[0] || part_get(c, ".ptx", r->ptx_sha256, &m->ptx)));
+		box_entry_paths(c, r);
 		r->cached = 1;
-		entry_path(c, ".json", path);
 		utimensat(AT_FDCWD, path, NULL, 0); /* used now: the oldest go first */
 		if (!found)
 			box_result_free(r);
@@ -133,11 +152,13 @@ static void prune(const struct box_entry *c)
 		unlink(path);
 		entry_path(&old, ".img", path);
 		unlink(path);
+		entry_path(&old, ".ptx", path);
+		unlink(path);
 	}
 	free(all);
 }
 
-int box_entry_put(const struct box_entry *c, const struct box_result *r, const struct buf *artefact,
+int box_entry_put(const struct box_entry *c, const struct box_result *r, const struct box_made *m,
 		  struct err *e)
 {
 	char path[PATH_MAX];
@@ -146,7 +167,10 @@ int box_entry_put(const struct box_entry *c, const struct box_result *r, const s
 		return -1;
 	prune(c);
 	entry_path(c, ".img", path);
-	if (r->ok && file_write(path, artefact->data, artefact->len, 0644, e))
+	if (r->ok && file_write(path, m->artefact.data, m->artefact.len, 0644, e))
+		return -1;
+	entry_path(c, ".ptx", path);
+	if (r->ok && r->ptx_sha256[0] && file_write(path, m->ptx.data, m->ptx.len, 0644, e))
 		return -1;
 	box_result_json(r, &text);
 	entry_path(c, ".json", path);
@@ -166,6 +190,7 @@ void box_result_json(const struct box_result *r, struct buf *out)
 	jw_str(&w, "code", r->code);
 	jw_str(&w, "message", r->message);
 	jw_str(&w, "sha256", r->sha256);
+	jw_str(&w, "ptx_sha256", r->ptx_sha256);
 	jw_str(&w, "compiler", r->compiler);
 	jw_num(&w, "seconds", r->seconds);
 	jw_str(&w, "isolation", r->isolation);
@@ -201,6 +226,7 @@ int box_result_parse(const char *text, size_t len, const char *what, struct box_
 		 text_get(o, "code", r->code, sizeof r->code, what, e) ||
 		 text_get(o, "message", r->message, sizeof r->message, what, e) ||
 		 text_get(o, "sha256", r->sha256, sizeof r->sha256, what, e) ||
+		 text_get(o, "ptx_sha256", r->ptx_sha256, sizeof r->ptx_sha256, what, e) ||
 		 text_get(o, "compiler", r->compiler, sizeof r->compiler, what, e) ||
 		 text_get(o, "isolation", r->isolation, sizeof r->isolation, what, e) ||
 		 text_get(o, "log", r->log, sizeof r->log, what, e);

@@ -10,6 +10,7 @@
 #include "file.h"
 #include "jsonw.h"
 #include "spawn.h"
+#include "toolkit.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,7 +88,7 @@ static int folder_make(const struct box_kit *k, char dir[PATH_MAX], struct err *
 
 /* --- talking to the box --- */
 
-static void request_json(const struct box_request *q, struct buf *out)
+static void request_json(const struct box_request *q, const struct toolkit *t, struct buf *out)
 {
 	struct jsonw w = {0};
 	jw_obj(&w, NULL);
@@ -107,6 +108,8 @@ static void request_json(const struct box_request *q, struct buf *out)
 		jw_str(&w, NULL, text);
 	}
 	jw_end(&w);
+	if (t)
+		box_cuda_request(q, t, &w);
 	jw_end(&w);
 	buf_add(out, w.out.data, w.out.len);
 	jw_free(&w);
@@ -145,13 +148,22 @@ static int memory_read(int fd, size_t max, struct buf *out, const char *what, st
 }
 
 struct talk {
-	int source, result, artefact;
+	int source, result, artefact, ptx;
 };
+
+static int talk_open(const struct box_request *q, struct talk *t, struct err *e)
+{
+	t->source = memory_file(q->source, q->source_len, e);
+	t->result = t->source < 0 ? -1 : memory_file(NULL, 0, e);
+	t->artefact = t->result < 0 ? -1 : memory_file(NULL, 0, e);
+	t->ptx = t->artefact < 0 ? -1 : memory_file(NULL, 0, e);
+	return t->ptx < 0 ? -1 : 0;
+}
 
 static void talk_close(struct talk *t)
 {
-	int *all[] = {&t->source, &t->result, &t->artefact};
-	for (size_t i = 0; i < 3; i++)
+	int *all[] = {&t->source, &t->result, &t->artefact, &t->ptx};
+	for (size_t i = 0; i < 4; i++)
 		if (*all[i] >= 0)
 			close(*all[i]);
 }
@@ -167,7 +179,7 @@ static void refuse(struct box_result *r, const char *code, const char *message)
  * of memory ran out of it on the source's account; one that somebody killed says nothing about the
  * source; one that stopped by itself is our fault. */
 static int answer(const struct talk *t, const struct spawn_result *s, struct box_result *r,
-		  struct buf *artefact, struct err *e)
+		  struct box_made *m, struct err *e)
 {
 	struct buf text = BUF_INIT;
 	char words[96];
@@ -192,39 +204,45 @@ static int answer(const struct talk *t, const struct spawn_result *s, struct box
 	buf_free(&text);
 	if (rc)
 		return rc;
-	if (r->ok && memory_read(t->artefact, BOX_ARTEFACT_MAX, artefact, "artefact", e))
+	if (r->ok && (memory_read(t->artefact, BOX_ARTEFACT_MAX, &m->artefact, "artefact", e) ||
+		      memory_read(t->ptx, BOX_ARTEFACT_MAX, &m->ptx, "PTX", e)))
 		return -1;
 	/* what counts is the hash of the bytes we hold, not what the box says of them */
+	r->sha256[0] = r->ptx_sha256[0] = '\0';
 	if (r->ok)
-		hash_hex(artefact->data, artefact->len, r->sha256);
-	else
-		r->sha256[0] = '\0';
+		hash_hex(m->artefact.data, m->artefact.len, r->sha256);
+	if (r->ok && m->ptx.len)
+		hash_hex(m->ptx.data, m->ptx.len, r->ptx_sha256);
 	return 0;
 }
 
-static int box_run(const struct box_request *q, const char *box, const char *dir,
-		   struct box_result *r, struct buf *artefact, struct err *e)
+/* Everything that one compile is made with. */
+struct way {
+	const struct box_request *q;
+	const struct box_kit *kit;
+	const struct toolkit *toolkit; /* NULL: emu */
+	const char *box;
+};
+
+static int box_run(const struct way *y, const char *dir, struct box_result *r, struct box_made *m, struct err *e)
 {
-	struct talk t = {-1, -1, -1};
+	struct talk t = {-1, -1, -1, -1};
 	struct buf request = BUF_INIT;
 	struct spawn_result s;
-	request_json(q, &request);
-	t.source = memory_file(q->source, q->source_len, e);
-	t.result = t.source < 0 ? -1 : memory_file(NULL, 0, e);
-	t.artefact = t.result < 0 ? -1 : memory_file(NULL, 0, e);
-	int rc = t.artefact < 0 ? -1 : 0;
+	double wall = y->q->wall_s > 0 ? y->q->wall_s : BOX_WALL_S;
+	request_json(y->q, y->toolkit, &request);
+	int rc = talk_open(y->q, &t, e);
 	if (rc == 0) {
-		struct spawn_fd fds[] = {{t.source, BOX_FD_SOURCE},
-					 {t.result, BOX_FD_RESULT},
-					 {t.artefact, BOX_FD_ARTEFACT}};
+		struct spawn_fd fds[] = {{t.source, BOX_FD_SOURCE}, {t.result, BOX_FD_RESULT},
+					 {t.artefact, BOX_FD_ARTEFACT}, {t.ptx, BOX_FD_PTX}};
 		struct spawn_request p = {
-			.argv = (const char *const[]){box, dir, NULL}, .cwd = "/", .fds = fds, .fd_count = 3,
+			.argv = (const char *const[]){y->box, dir, NULL}, .cwd = "/", .fds = fds, .fd_count = 4,
 			.in = request.data, .in_len = request.len, .err = SPAWN_CAPTURE, .err_cap = 4096,
-			.wall_s = q->wall_s > 0 ? q->wall_s : BOX_WALL_S, .namespaces = CONFINE_NS_ALL};
+			.wall_s = wall, .namespaces = CONFINE_NS_ALL};
 		rc = spawn_run(&p, &s, e);
 	}
 	if (rc == 0) {
-		rc = answer(&t, &s, r, artefact, e);
+		rc = answer(&t, &s, r, m, e);
 		spawn_result_free(&s);
 	}
 	buf_free(&request);
@@ -232,14 +250,19 @@ static int box_run(const struct box_request *q, const char *box, const char *dir
 	return rc;
 }
 
-static int out_write(const struct box_request *q, struct box_result *r, const struct buf *artefact,
-		     struct err *e)
+static int out_write(const struct box_request *q, struct box_result *r, const struct box_made *m, struct err *e)
 {
+	const char *name = q->out_name ? q->out_name : q->mode;
 	if (!r->ok || !q->out_dir)
 		return 0;
-	if (snprintf(r->path, sizeof r->path, "%s/%s", q->out_dir, q->mode) >= (int)sizeof r->path)
+	if (snprintf(r->path, sizeof r->path, "%s/%s", q->out_dir, name) >= (int)sizeof r->path - 8)
 		return err_set(e, EX_BADUSE, "path too long: '%s'", q->out_dir);
-	return dir_make(q->out_dir, e) ? -1 : file_write(r->path, artefact->data, artefact->len, 0644, e);
+	if (dir_make(q->out_dir, e) || file_write(r->path, m->artefact.data, m->artefact.len, 0644, e))
+		return -1;
+	if (!m->ptx.len)
+		return 0;
+	snprintf(r->ptx, sizeof r->ptx, "%.4088s.ptx", r->path);
+	return file_write(r->ptx, m->ptx.data, m->ptx.len, 0644, e);
 }
 
 static int is_code(const struct box_result *r, const char *code)
@@ -247,16 +270,16 @@ static int is_code(const struct box_result *r, const char *code)
 	return !r->ok && strcmp(r->code, code) == 0;
 }
 
-static int box_once(const struct box_request *q, const struct box_kit *k, const char *box,
-		    struct box_result *r, struct buf *artefact, struct err *e)
+static int box_once(const struct way *y, struct box_result *r, struct box_made *m, struct err *e)
 {
 	char dir[PATH_MAX] = "";
 	struct err ignored;
 	memset(r, 0, sizeof *r);
-	buf_clear(artefact);
-	int rc = folder_make(k, dir, e);
+	buf_clear(&m->artefact);
+	buf_clear(&m->ptx);
+	int rc = folder_make(y->kit, dir, e);
 	if (rc == 0)
-		rc = box_run(q, box, dir, r, artefact, e);
+		rc = box_run(y, dir, r, m, e);
 	if (dir[0])
 		dir_remove(dir, &ignored);
 	return rc;
@@ -264,77 +287,95 @@ static int box_once(const struct box_request *q, const struct box_kit *k, const 
 
 /* A compiler that somebody killed looks like one that refuses or crashes, and what it printed is no
  * witness: only what happens twice is a verdict on the text. */
-static int box_twice(const struct box_request *q, const struct box_kit *k, const char *box,
-		     struct box_result *r, struct buf *artefact, struct err *e)
+static int box_twice(const struct way *y, struct box_result *r, struct box_made *m, struct err *e)
 {
-	int rc = box_once(q, k, box, r, artefact, e);
+	int rc = box_once(y, r, m, e);
 	if (rc || (!is_code(r, "compile.error") && !is_code(r, "compile.crash")))
 		return rc;
 	box_result_free(r);
-	return box_once(q, k, box, r, artefact, e);
+	return box_once(y, r, m, e);
 }
 
 /* From the cache, or by running the box and keeping what it made. */
-static int compile(const struct box_request *q, const struct box_kit *k, const char *box,
-		   struct box_result *r, struct buf *artefact, struct err *e)
+static int compile(const struct way *y, struct box_result *r, struct box_made *m, struct err *e)
 {
+	const struct box_request *q = y->q;
 	struct box_entry entry;
-	if (box_entry_key(q, k, box, &entry, e))
+	if (box_entry_key(q, y->kit, y->toolkit, y->box, &entry, e))
 		return -1;
-	if (!q->no_cache && box_entry_get(&entry, r, artefact))
+	if (!q->no_cache && box_entry_get(&entry, r, m))
 		return 0;
-	if (box_twice(q, k, box, r, artefact, e))
+	if (box_twice(y, r, m, e))
 		return -1;
 	/* a limit may have been the machine's mood: only verdicts on the text itself are kept, and none
 	 * against our own run time, which would end every trial from now on */
 	if (!r->ok && (!is_code(r, "compile.error") || strncmp(q->mode, BOX_RUNTIME, sizeof BOX_RUNTIME - 1) == 0))
 		return 0;
-	if (box_entry_put(&entry, r, artefact, e))
+	if (box_entry_put(&entry, r, m, e))
 		return -1;
-	if (r->ok)
-		snprintf(r->path, sizeof r->path, "%.4000s/%s.img", entry.dir, entry.key);
+	box_entry_paths(&entry, r);
 	return 0;
+}
+
+static void made_free(struct box_made *m)
+{
+	buf_free(&m->artefact);
+	buf_free(&m->ptx);
 }
 
 /* The emulator's run time of this mode: our own source, compiled once, linked to every image. */
 static int runtime_add(const struct box_request *q, const char *box, struct box_kit *k, struct err *e)
 {
 	char mode[32];
-	struct buf archive = BUF_INIT;
+	struct box_made made = {0};
 	struct box_result r;
 	snprintf(mode, sizeof mode, BOX_RUNTIME "%s", q->mode + 4);
 	struct box_request own = {.mode = mode, .source = ""};
-	int rc = compile(&own, k, box, &r, &archive, e);
+	int rc = compile(&(struct way){&own, k, NULL, box}, &r, &made, e);
 	if (rc == 0 && !r.ok)
 		rc = err_set(e, EX_HARNESS, "cannot compile the emulator's run time (%s): %.300s", r.code, r.log);
 	if (rc == 0)
-		box_kit_add(k, BOX_RUNTIME_FILE, &archive);
+		box_kit_add(k, BOX_RUNTIME_FILE, &made.artefact);
 	box_result_free(&r);
-	buf_free(&archive);
+	made_free(&made);
 	return rc;
+}
+
+int box_is_cuda(const struct box_request *q)
+{
+	return strcmp(q->mode, "cuda") == 0;
+}
+
+static int prepare(const struct box_request *q, const char *box, struct box_kit *k, struct toolkit *t, struct err *e)
+{
+	if (box_is_cuda(q))
+		return toolkit_find(t, e) || box_kit_cuda(box, k, e) ? -1 : 0;
+	return box_kit_read(box, k, e) || runtime_add(q, box, k, e) ? -1 : 0;
 }
 
 int box_compile(const struct box_request *q, struct box_result *r, struct err *e)
 {
 	struct box_kit kit = {0};
-	struct buf artefact = BUF_INIT;
+	struct box_made made = {0};
+	struct toolkit toolkit = {0};
 	char box[PATH_MAX];
 	memset(r, 0, sizeof *r);
 	if (q->source_len > BOX_SOURCE_MAX)
 		return err_set(e, EX_BADINPUT, "the source is larger than %u bytes", BOX_SOURCE_MAX);
-	if (strncmp(q->mode, "emu-", 4) != 0)
+	if (strncmp(q->mode, "emu-", 4) != 0 && !box_is_cuda(q))
 		return err_set(e, EX_HARNESS, "the box has no mode '%s'", q->mode);
+	if (box_is_cuda(q) && (!q->arch || strncmp(q->arch, "sm_", 3) != 0))
+		return err_set(e, EX_HARNESS, "a compile for a GPU needs to know which: no architecture is given");
+	const struct way y = {q, &kit, box_is_cuda(q) ? &toolkit : NULL, box};
 	int rc = spawn_tool("box", box, sizeof box, e);
 	if (rc == 0)
-		rc = box_kit_read(box, &kit, e);
+		rc = prepare(q, box, &kit, &toolkit, e);
 	if (rc == 0)
-		rc = runtime_add(q, box, &kit, e);
+		rc = compile(&y, r, &made, e);
 	if (rc == 0)
-		rc = compile(q, &kit, box, r, &artefact, e);
-	if (rc == 0)
-		rc = out_write(q, r, &artefact, e);
+		rc = out_write(q, r, &made, e);
 	box_kit_free(&kit);
-	buf_free(&artefact);
+	made_free(&made);
 	if (rc)
 		box_result_free(r);
 	return rc;

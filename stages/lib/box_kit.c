@@ -110,6 +110,16 @@ int box_kit_read(const char *box, struct box_kit *k, struct err *e)
 	return err_set(e, EX_NOENV, "cannot find stages/emu near '%s'", box);
 }
 
+/* A compile for a GPU runs the box a second time, in its own view. */
+int box_kit_cuda(const char *box, struct box_kit *k, struct err *e)
+{
+	memset(k, 0, sizeof *k);
+	if (kit_add(k, box, "box", 1, e))
+		return -1;
+	kit_hash(k);
+	return 0;
+}
+
 /* Plain writes: the folder lives as long as one compile. */
 static int one_write(const char *path, const struct box_kit_file *f, struct err *e)
 {

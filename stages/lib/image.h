@@ -37,6 +37,8 @@ struct image {
 	int ok;            /* after image_build */
 	struct box_result box; /* path, sha256, code, log, isolation; of the first that fails, else the first */
 	struct image_set set;  /* after image_build_gpu */
+	int nbuilt;            /* of `each`: what the box said of every image, in the set's order */
+	struct box_result *each;
 };
 
 /* `dir`/`source` and `dir`/`plan`. */

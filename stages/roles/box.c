@@ -3,8 +3,9 @@
  *
  * Reads a request (JSON) on stdin and source text on descriptor 3; confines itself; compiles,
  * scans and links as stages/emu/build_plan.h says; writes a result (JSON) to descriptor 4 and
- * the artefact to descriptor 5. Sees the toolchain and DIR/kit read-only, a private folder, and
- * nothing else: no repository, home, network or other process. Never runs what it compiled
+ * the artefact to descriptor 5 (its PTX to 6). Sees the toolchain and DIR/kit read-only, a private folder, and
+ * nothing else: no repository, home, network or other process. In mode "cuda" it compiles with NVRTC
+ * (nvrtc.h) and gates what came out (box_cuda.c). Never runs what it compiled
  * (nothing it writes can be executed) and never decides from what the compiler prints.
  *
  * SPDX-License-Identifier: MIT
@@ -13,6 +14,7 @@
 #include "box_part.h"
 #include "confine.h"
 #include "json.h"
+#include "nvrtc.h"
 #include "spawn.h"
 
 #include <fcntl.h>
@@ -29,6 +31,7 @@ static const char usage[] =
 	"\n"
 	"Compile untrusted text in confinement. Started by guard and others through box_call.h.\n"
 	"DIR/kit holds the emulation headers and run time, DIR/tmp is the box's own.\n"
+	"In mode \"cuda\" it opens NVRTC, in a process of its own, and reads the toolkit's folder instead.\n"
 	"Exit: 0 result written, 2 usage, 3 bad request, 4 no compiler, 70 our fault, 111 system call failed.\n";
 
 enum { LIST_MAX = 256, LOG_CAP = 256 << 10 };
@@ -38,34 +41,27 @@ struct box {
 	struct buf source;
 	enum emu_mode mode;
 	int runtime;       /* 1: compile the run time, not a candidate */
+	int cuda;          /* 1: by NVRTC; `runtime` and `mode` mean nothing */
+	struct buf log;    /* of the last step that ended well */
+	int code;          /* exit code of the last step */
 	int fast_math;
 	int64_t memory, cpu_s;
 	char kit[PATH_MAX], tmp[PATH_MAX];
 	const char *entries[LIST_MAX];
 	size_t entry_count;
 	char *flags[LIST_MAX + 8]; /* -DNAME=value, then flags that make builds repeatable */
-	size_t flag_count;
+	size_t flag_count, macro_count;
 	double started;
 	struct box_result r;
 };
 
 /* --- request --- */
 
-/* C++ names of kernels and macro definitions: no quotes, no directives, no paths. */
-static int plain(const char *s, const char *extra)
-{
-	size_t n = strlen(s);
-	if (n == 0 || n > 200 || !((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_'))
-		return 0;
-	for (; *s; s++)
-		if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
-		      *s == '_' || strchr(extra, *s)))
-			return 0;
-	return 1;
-}
-
 static int mode_find(struct box *b, const char *mode, struct err *e)
 {
+	b->cuda = strcmp(mode, "cuda") == 0;
+	if (b->cuda)
+		return 0;
 	b->runtime = strncmp(mode, BOX_RUNTIME, strlen(BOX_RUNTIME)) == 0;
 	const char *name = mode + (b->runtime ? strlen(BOX_RUNTIME) : 4);
 	for (int i = 0; i < EMU_MODES; i++)
@@ -83,33 +79,23 @@ static int lists_read(struct box *b, struct err *e)
 	if (!macros)
 		return -1;
 	cJSON_ArrayForEach(x, entries) {
-		if (!cJSON_IsString(x) || !plain(x->valuestring, ":<>, ") || b->entry_count == LIST_MAX)
+		if (!cJSON_IsString(x) || !box_plain(x->valuestring, ":<>, ") || b->entry_count == LIST_MAX)
 			return err_set(e, EX_BADINPUT, "request: bad entry");
 		b->entries[b->entry_count++] = x->valuestring;
 	}
 	cJSON_ArrayForEach(x, macros) {
-		if (!cJSON_IsString(x) || !plain(x->valuestring, "=-") || b->flag_count == LIST_MAX)
+		if (!cJSON_IsString(x) || !box_plain(x->valuestring, "=-") || b->flag_count == LIST_MAX)
 			return err_set(e, EX_BADINPUT, "request: bad macro");
 		b->flags[b->flag_count++] = xasprintf("-D%s", x->valuestring);
 	}
 	return 0;
 }
 
-static int all_read(int fd, size_t max, struct buf *out, struct err *e)
-{
-	char chunk[65536];
-	ssize_t n;
-	while ((n = read(fd, chunk, sizeof chunk)) > 0 && out->len <= max)
-		buf_add(out, chunk, (size_t)n);
-	return n < 0 ? err_sys(e, "cannot read descriptor %d", fd)
-		     : out->len > max ? err_set(e, EX_BADINPUT, "descriptor %d: too long", fd) : 0;
-}
-
 static int request_read(struct box *b, struct err *e)
 {
 	const struct json_limits lim = {.bytes = 1 << 20, .depth = 4};
 	struct buf text = BUF_INIT;
-	if (all_read(0, lim.bytes, &text, e) || all_read(BOX_FD_SOURCE, BOX_SOURCE_MAX, &b->source, e))
+	if (box_fd_read(0, lim.bytes, &text, e) || box_fd_read(BOX_FD_SOURCE, BOX_SOURCE_MAX, &b->source, e))
 		return -1;
 	b->request = json_parse(buf_str(&text), text.len, &lim, "request", e);
 	buf_free(&text);
@@ -132,15 +118,24 @@ static int confine(struct box *b, const char *dir, struct err *e)
 	    snprintf(tmp, sizeof tmp, "%s/tmp", dir) >= PATH_MAX)
 		return err_set(e, EX_BADUSE, "path too long");
 	/* /usr holds no home and no secret; the rest is what the loader and the drivers look at */
-	const struct confine_path paths[] = {
+	struct confine_path paths[9 + LIST_MAX] = {
 		{"/usr", NULL, CONFINE_EXEC, 0},   {"/lib", NULL, CONFINE_EXEC, 0},
 		{"/lib64", NULL, CONFINE_EXEC, 0}, {"/bin", NULL, CONFINE_EXEC, 0},
 		{"/etc/ld.so.cache", NULL, CONFINE_READ, 0}, {"/etc/alternatives", NULL, CONFINE_READ, 0},
 		{"/dev/null", NULL, CONFINE_WRITE, 0}, {kit, "/kit", CONFINE_EXEC, 0},
 		{tmp, "/tmp", CONFINE_PRIVATE, BOX_TMP_BYTES},
 	};
+	size_t n = 9;
+	/* a toolkit outside /usr, and the header trees that the spec declares */
+	const cJSON *x, *more = b->cuda ? json_arr(b->request, "read", "request", e) : NULL;
+	if (b->cuda && !more)
+		return -1;
+	cJSON_ArrayForEach(x, more)
+		if (n < 9 + LIST_MAX && cJSON_IsString(x) && strcmp(x->valuestring, "/usr") != 0 &&
+		    strncmp(x->valuestring, "/usr/", 5) != 0)
+			paths[n++] = (struct confine_path){x->valuestring, NULL, CONFINE_EXEC, 0};
 	const struct confine c = {
-		.calls = CONFINE_CALLS_BOX, .paths = paths, .path_count = sizeof paths / sizeof *paths,
+		.calls = CONFINE_CALLS_BOX, .paths = paths, .path_count = n,
 		.limits = {.files = 256, .file_bytes = BOX_TMP_BYTES, .processes = 512},
 	};
 	struct confine_report r;
@@ -183,7 +178,7 @@ static void refuse_step(struct box *b, const struct spawn_result *s, const char 
 		refuse(b, "compile.timeout", "the compiler used up its processor time", &s->err);
 	else if (s->max_rss >= (uint64_t)b->memory / 5 * 2)
 		refuse(b, "compile.limit", "the compiler ran out of memory", &s->err);
-	else if (s->signal || s->code == 4)
+	else if (s->signal || s->code == 4) /* of gcc's internal errors, and NVRTC_BROKEN */
 		refuse(b, "compile.crash", "the compiler crashed", &s->err);
 	else {
 		snprintf(text, sizeof text, "%s fails", what);
@@ -213,11 +208,15 @@ static int step(struct box *b, const char *const *argv, const char *what, struct
 	if (spawn_run(&q, &s, e))
 		return -1;
 	int rc = 0;
+	b->code = s.code;
 	if (s.signal || s.code != 0) {
 		refuse_step(b, &s, what);
 		rc = 1;
-	} else if (out) {
-		buf_add(out, s.out.data, s.out.len);
+	} else {
+		buf_clear(&b->log);
+		buf_add(&b->log, s.err.data, s.err.len);
+		if (out)
+			buf_add(out, s.out.data, s.out.len);
 	}
 	spawn_result_free(&s);
 	return rc;
@@ -234,27 +233,12 @@ static int version_ask(struct box *b, struct err *e)
 	return rc;
 }
 
-static int give(int fd, const void *data, size_t len, struct err *e)
-{
-	for (size_t done = 0; done < len;) {
-		ssize_t n = write(fd, (const char *)data + done, len - done);
-		if (n <= 0)
-			return err_sys(e, "cannot write descriptor %d", fd);
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 static int file_give(const char *name, struct err *e)
 {
 	struct buf data = BUF_INIT;
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_sys(e, "cannot open '%s'", name);
-	int rc = all_read(fd, BOX_ARTEFACT_MAX, &data, e);
-	close(fd);
+	int rc = box_file_read(name, &data, e);
 	if (rc == 0)
-		rc = give(BOX_FD_ARTEFACT, data.data, data.len, e);
+		rc = box_fd_give(BOX_FD_ARTEFACT, data.data, data.len, e);
 	buf_free(&data);
 	return rc;
 }
@@ -379,6 +363,68 @@ static int runtime(struct box *b, struct err *e)
 	return rc ? rc : file_give("runtime", e);
 }
 
+/* --- a GPU --- */
+
+/* One compile: files NAME.ptx and, unless for line information, NAME.cubin. */
+static int nvrtc(struct box *b, const char *name, const char *options, struct buf *out, struct err *e)
+{
+	const char *argv[2 * LIST_MAX + 16 + 64];
+	char self[PATH_MAX + 8];
+	const char *library = json_str(b->request, "library", "request", e);
+	const cJSON *x, *list = library ? json_arr(b->request, options, "request", e) : NULL;
+	int n = 0;
+	if (!list)
+		return -1;
+	snprintf(self, sizeof self, "%s/box", b->kit);
+	argv[n++] = self;
+	argv[n++] = "--nvrtc";
+	argv[n++] = library;
+	argv[n++] = name;
+	for (size_t i = 0; i < b->entry_count; i++)
+		argv[n++] = b->entries[i];
+	argv[n++] = "--";
+	for (size_t i = 0; i < b->macro_count; i++)
+		argv[n++] = b->flags[i];
+	cJSON_ArrayForEach(x, list)
+		if (cJSON_IsString(x) && n < 2 * LIST_MAX + 16 + 63)
+			argv[n++] = x->valuestring;
+	argv[n] = NULL;
+	int rc = step(b, argv, "the compiler", out, e);
+	if (rc > 0 && b->code == NVRTC_MISSING)
+		return err_set(e, EX_NOENV, "cannot use '%s': NVRTC 12.4 or later is needed", library);
+	if (rc > 0 && b->code == NVRTC_ARCH)
+		return err_set(e, EX_NOENV, "this CUDA toolkit refuses our options or does not know this GPU: %.200s", b->r.log);
+	return rc;
+}
+
+static int cuda(struct box *b, struct err *e)
+{
+	struct buf out = BUF_INIT, cubin = BUF_INIT, ptx = BUF_INIT, lines = BUF_INIT, log = BUF_INIT;
+	int trusted, rc = json_bool(b->request, "trusted", &trusted, "request", e);
+	FILE *f = rc ? NULL : fopen("source", "wxe");
+	if (rc || !f || fwrite(b->source.data, 1, b->source.len, f) != b->source.len || fclose(f))
+		return rc ? rc : err_sys(e, "cannot write the source");
+	rc = nvrtc(b, "A", "options", &out, e);
+	if (rc == 0)
+		rc = box_file_read("A.cubin", &cubin, e) || box_file_read("A.ptx", &ptx, e) ? -1 : 0;
+	buf_add(&log, b->log.data, b->log.len);
+	if (rc == 0 && !trusted && box_cuda_clocks(&ptx)) {
+		rc = nvrtc(b, "L", "line_options", NULL, e);
+		if (rc == 0)
+			rc = box_file_read("L.ptx", &lines, e);
+	}
+	if (rc == 0)
+		rc = box_cuda_finish(&cubin, &ptx, &lines, &out, &log, b->entries, b->entry_count, trusted, &b->r, e);
+	if (rc == 0)
+		rc = box_fd_give(BOX_FD_ARTEFACT, cubin.data, cubin.len, e) || box_fd_give(BOX_FD_PTX, ptx.data, ptx.len, e) ? -1 : 0;
+	if (log.len)
+		box_cuda_log(&log, b->r.log);
+	struct buf *all[] = {&out, &cubin, &ptx, &lines, &log};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		buf_free(all[i]);
+	return rc;
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -391,10 +437,12 @@ static int work(struct box *b, const char *dir, struct err *e)
 	b->started = now();
 	if (request_read(b, e) || confine(b, dir, e))
 		return -1;
-	flags_finish(b);
-	if (version_ask(b, e))
+	b->macro_count = b->flag_count;
+	if (!b->cuda)
+		flags_finish(b);
+	if (!b->cuda && version_ask(b, e))
 		return -1;
-	int rc = b->runtime ? runtime(b, e) : candidate(b, e);
+	int rc = b->cuda ? cuda(b, e) : b->runtime ? runtime(b, e) : candidate(b, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
@@ -404,7 +452,7 @@ static int work(struct box *b, const char *dir, struct err *e)
 	b->r.seconds = now() - b->started;
 	struct buf out = BUF_INIT;
 	box_result_json(&b->r, &out);
-	rc = give(BOX_FD_RESULT, out.data, out.len, e);
+	rc = box_fd_give(BOX_FD_RESULT, out.data, out.len, e);
 	buf_free(&out);
 	return rc;
 }
@@ -413,6 +461,7 @@ static void box_free(struct box *b)
 {
 	cJSON_Delete(b->request);
 	buf_free(&b->source);
+	buf_free(&b->log);
 	for (size_t i = 0; i < b->flag_count; i++)
 		free(b->flags[i]);
 	box_result_free(&b->r);
@@ -436,6 +485,8 @@ int main(int argc, char **argv)
 		fputs(usage, stdout);
 		return 0;
 	}
+	if (argc > 4 && strcmp(argv[1], "--nvrtc") == 0)
+		return nvrtc_main(argc, argv);
 	if (argc != 2 || argv[1][0] != '/') {
 		fputs(usage, stderr);
 		return EX_BADUSE;
