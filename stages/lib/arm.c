@@ -33,18 +33,19 @@ int arm_open(struct arm **out, const struct arm_opts *o, struct err *e)
 	*out = NULL;
 	a->spec = o->spec;
 	a->axes = *o->axes;
-	if (facts_find(o->device, &a->facts, e) < 0)
+	if (o->facts)
+		a->facts = *o->facts;
+	else if (facts_find(o->device, &a->facts, e) < 0)
 		goto fail;
-	if (a->facts.class == DEVICE_EMU)
-		a->ops = &ARM_EMU_OPS;
-	else if (a->facts.class == DEVICE_SIM)
-		a->ops = &ARM_SIM_OPS;
-	else {
-		err_set(e, EX_NOENV, "device '%s' cannot run candidates yet", o->device);
+	a->ops = a->facts.class == DEVICE_EMU ? &ARM_EMU_OPS : a->facts.class == DEVICE_SIM ? &ARM_SIM_OPS
+											      : &ARM_CUDA_OPS;
+	if (a->ops->before && a->ops->before(a, o, e) < 0)
+		goto fail;
+	if (plan_resolve(o->plan, o->spec, o->axes, &a->facts, o->reference, &a->l, e) < 0) {
+		if (a->ops->undo)
+			a->ops->undo(a);
 		goto fail;
 	}
-	if (plan_resolve(o->plan, o->spec, o->axes, &a->facts, o->reference, &a->l, e) < 0)
-		goto fail;
 	if (a->ops->open(a, o, e) < 0) {
 		launches_free(&a->l);
 		goto fail;

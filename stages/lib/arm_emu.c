@@ -419,4 +419,5 @@ static int emu_alive(struct arm *a)
 	return !((struct emu *)a->impl)->dead;
 }
 
-const struct arm_ops ARM_EMU_OPS = {emu_open, emu_run, emu_close, emu_alive, emu_late, emu_wipe};
+const struct arm_ops ARM_EMU_OPS = {.open = emu_open, .run = emu_run, .close = emu_close, .alive = emu_alive,
+				     .late = emu_late, .wipe = emu_wipe};

@@ -17,6 +17,9 @@ struct arm_ops {
 	int (*alive)(struct arm *a);
 	int64_t (*late)(struct arm *a);
 	void (*wipe)(struct arm *a, struct arm_result *out); /* NULL: nothing to do */
+	/* NULL, or: add to a->facts what resolving the plan needs. `open` frees what it made. */
+	int (*before)(struct arm *a, const struct arm_opts *o, struct err *e);
+	void (*undo)(struct arm *a); /* `open` will not be called after all */
 };
 
 struct arm {
@@ -29,7 +32,7 @@ struct arm {
 	void *impl;
 };
 
-extern const struct arm_ops ARM_EMU_OPS, ARM_SIM_OPS;
+extern const struct arm_ops ARM_EMU_OPS, ARM_SIM_OPS, ARM_CUDA_OPS;
 
 int64_t arm_now_ns(void); /* CLOCK_MONOTONIC */
 

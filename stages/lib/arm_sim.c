@@ -50,5 +50,5 @@ static int64_t arm_sim_late(struct arm *a)
 	return 0;
 }
 
-const struct arm_ops ARM_SIM_OPS = {arm_sim_open, arm_sim_run, arm_sim_close, arm_sim_alive,
-				    arm_sim_late, NULL};
+const struct arm_ops ARM_SIM_OPS = {.open = arm_sim_open, .run = arm_sim_run, .close = arm_sim_close,
+				     .alive = arm_sim_alive, .late = arm_sim_late};

@@ -333,7 +333,7 @@ int confine_apply(const struct confine *c, unsigned got, struct confine_report *
 			layer_add(r, spaces[i].layer);
 	if (confine_filter_make(c, got, &filter, e) < 0)
 		return -1;
-	if (files_drop(c, got, geteuid() ? geteuid() : uid, r, e) || creds_drop(c, uid, r, e))
+	if ((!c->all_files && files_drop(c, got, geteuid() ? geteuid() : uid, r, e)) || creds_drop(c, uid, r, e))
 		return -1;
 	/* after the uid change, which an exceeded process limit would make fail */
 	return cage_close(&limits, &filter, r, e);

@@ -75,6 +75,7 @@ struct confine {
 	enum confine_calls calls;
 	const struct confine_path *paths; /* the whole file view; empty = nothing */
 	size_t path_count;
+	int all_files;          /* 1: no file view and no Landlock; the other layers must do */
 	int network;            /* 1: leave the network reachable (then no CONFINE_NS_NET either) */
 	int proc;               /* 1: its own /proc entry can be read (agents); 2: and written: a driver names
 	                         * its threads there and does not start when it cannot */

@@ -28,16 +28,21 @@ struct gpu_module {
 	CUmodule module;
 	int nglobals;
 	struct gpu_global {
-		CUdeviceptr at, image; /* image: our copy of the first content */
+		CUdeviceptr at, image; /* image: our copy of the first content, where kernels cannot write */
 		size_t bytes;
 	} global[GPU_GLOBALS];
+	CUdeviceptr images;  /* a mapping of their own */
+	size_t images_len;
+	CUmemHandle images_handle;
 	int reload;  /* a writable global cannot be reached by name: restore by loading the module anew */
+	int loads;   /* how often that was done: functions of an earlier load are gone */
 	void *bytes; /* cubin, kept for that */
 	size_t len;
 };
 
 int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char text[GPU_TEXT], struct err *e);
 void gpu_module_unload(struct gpu_module *m);
+int gpu_module_again(struct gpu_module *m, struct err *e); /* for gpu_reload */
 
 /* Address of a buffer in this process. */
 typedef uint64_t (*gpu_at)(void *ctx, enum buffer_role role, int index, uint64_t *bytes);
@@ -47,8 +52,22 @@ struct gpu_prepared; /* opaque */
 int gpu_prepare(struct gpu_prepared **out, const struct launches *l, struct gpu_module *m, gpu_at at,
 		void *ctx, char text[GPU_TEXT], struct err *e);
 void gpu_scalar(struct gpu_prepared *p, int index, const void *data, int n);
+/* Copies only, so a stream may be capturing, unless the module has `reload` set: then call
+ * gpu_reload before (it does nothing for others). */
 int gpu_restore(struct gpu_prepared *p, CUstream s, struct err *e);
+int gpu_reload(struct gpu_prepared *p, struct err *e);
 int gpu_enqueue(struct gpu_prepared *p, CUstream s, char text[GPU_TEXT], struct err *e);
 void gpu_prepared_free(struct gpu_prepared *p);
+
+/* Words that tell apart what an executable graph cannot be updated to: cluster, cooperative and
+ * dependent launches, memory nodes. An update reports success and keeps the old cluster. */
+uint64_t gpu_shape(const struct gpu_prepared *p);
+/* Local memory of a thread, the largest of its kernels, bytes. */
+uint64_t gpu_local(const struct gpu_prepared *p);
+
+/* Does a tensor map lie within `room` bytes? The driver never looks. */
+int gpu_map_fits(const struct tensor_map *m, uint64_t room);
+/* Do the arguments of a launch have the sizes that its kernel declares? 1 with a text when not. */
+int gpu_args_fit(const struct launch *l, const size_t *size, int n, char text[GPU_TEXT]);
 
 #endif

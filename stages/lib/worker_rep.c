@@ -1,0 +1,186 @@
+/*
+ * worker_rep.c - see worker_rep.h. The figures are in worker_figures.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "worker_rep.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+	SMALL = 4096, SINK = 512, COUNTER = 64, /* bytes: counter i of the scrubs at i * COUNTER */
+	CANARY = 4096,                          /* words */
+	FLUSHES = 3,                            /* times L2: dirty lines need as much */
+};
+enum { ATTR_SMS = 16, ATTR_L2 = 38, ATTR_SHARED_OPTIN = 97 };
+
+static const uint64_t LOCAL[REP_LOCALS] = {256, 1024, 4096, 16384};
+
+#define TRY(call, ...) \
+	do { \
+		CUresult result = cu.call(__VA_ARGS__); \
+		if (result) \
+			return cuda_fail(e, "cu" #call, result); \
+	} while (0)
+
+static uint32_t mix(uint64_t x)
+{
+	x ^= x >> 31;
+	x *= 0x9E3779B97F4A7C15ull;
+	x ^= x >> 29;
+	x *= 0xBF58476D1CE4E5B9ull;
+	return (uint32_t)(x >> 32);
+}
+
+static int functions_take(struct rep *r, struct err *e)
+{
+	const struct {
+		const char *name;
+		CUfunction *to;
+	} all[] = {
+		{"ts_null", &r->null}, {"ts_canary", &r->canary}, {"ts_scrub_shared", &r->shared},
+		{"ts_scrub_local_256", &r->local[0]}, {"ts_scrub_local_1024", &r->local[1]},
+		{"ts_scrub_local_4096", &r->local[2]}, {"ts_scrub_local_16384", &r->local[3]},
+		{"ts_read", &r->read}, {"ts_write", &r->write}, {"ts_copy", &r->copy}, {"ts_fma", &r->fma},
+		{"ts_mma_bf16", &r->bf16}, {"ts_mma_fp16", &r->fp16},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		TRY(ModuleGetFunction, all[i].to, r->module, all[i].name);
+	TRY(FuncSetAttribute, r->shared, CU_FUNC_MAX_DYNAMIC, r->shared_bytes);
+	for (int i = 0; i < REP_LOCALS; i++)
+		TRY(OccupancyBlocks, &r->local_blocks[i], r->local[i], 256, 0);
+	return 0;
+}
+
+static int canary(struct rep *r, struct err *e)
+{
+	static uint32_t got[CANARY];
+	uint32_t n = CANARY;
+	uint64_t key = 0x746f756368ull;
+	CUdeviceptr out = r->flush;
+	void *args[] = {&out, &n, &key};
+	CUlaunch l = {.grid = {CANARY / 256, 1, 1}, .block = {256, 1, 1}, .stream = r->stream};
+	CUresult x = cu.LaunchKernelEx(&l, r->canary, args, NULL);
+
+	if (x == CUDA_OK)
+		x = cu.StreamSynchronize(r->stream);
+	if (x == CUDA_OK)
+		x = cu.MemcpyDtoH(got, out, sizeof got);
+	if (x)
+		return err_set(e, EX_AGAIN, "this GPU is not healthy: a trivial kernel ends in %s", cuda_error(x));
+	for (uint32_t i = 0; i < n; i++)
+		if (got[i] != mix(key + i))
+			return err_set(e, EX_AGAIN, "this GPU is not healthy: a trivial kernel computes nonsense");
+	return 0;
+}
+
+int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
+{
+	int l2 = 0;
+
+	memset(r, 0, sizeof *r);
+	r->dev = dev;
+	TRY(DeviceGetAttribute, &r->sms, ATTR_SMS, dev);
+	TRY(DeviceGetAttribute, &l2, ATTR_L2, dev);
+	TRY(DeviceGetAttribute, &r->shared_bytes, ATTR_SHARED_OPTIN, dev);
+	r->l2 = l2 > 0 ? (uint64_t)l2 : 1 << 20;
+	r->flush_bytes = FLUSHES * r->l2;
+	TRY(StreamCreate, &r->stream, CU_STREAM_NON_BLOCKING);
+	TRY(ModuleLoadData, &r->module, cubin);
+	if (functions_take(r, e))
+		return -1;
+	TRY(EventCreate, &r->dummy, 0);
+	TRY(EventCreate, &r->start, 0);
+	TRY(EventCreate, &r->stop, 0);
+	TRY(MemAlloc, &r->flush, r->flush_bytes);
+	TRY(MemAlloc, &r->small, SMALL);
+	TRY(MemsetD8Async, r->small, 0, SMALL, r->stream);
+	TRY(MemsetD8Async, r->flush, 0x3c, r->flush_bytes, r->stream);
+	if (canary(r, e))
+		return -1;
+	/* Lines that a kernel asks to keep must not outlive its rep (h200-facts.md 2); a GPU without such a
+	 * limit has no such lines. */
+	cu.CtxSetLimit(CU_LIMIT_PERSISTING_L2, 0);
+	return 0;
+}
+
+int rep_local(uint64_t bytes)
+{
+	if (bytes == 0)
+		return 0;
+	for (int i = 0; i < REP_LOCALS; i++)
+		if (bytes <= LOCAL[i])
+			return i + 1;
+	return -1;
+}
+
+/* All blocks wait for one another, so they must be resident at once: cooperative says so. */
+static int together(struct rep *r, CUfunction f, uint32_t blocks, uint32_t threads, uint32_t shared,
+		    void **args, struct err *e)
+{
+	CUlaunchAttr a = {.id = CU_LAUNCH_COOPERATIVE};
+	CUlaunch l = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .shared = shared, .stream = r->stream,
+		      .attrs = &a, .nattrs = 1};
+
+	a.value.u[0] = 1;
+	TRY(LaunchKernelEx, &l, f, args, NULL);
+	return 0;
+}
+
+int rep_scrub(struct rep *r, uint64_t seed, int local, struct err *e)
+{
+	uint32_t words = (uint32_t)r->shared_bytes / 4;
+	CUdeviceptr arrived = r->small, sink = r->small + SINK;
+	void *args[] = {&seed, &words, &arrived};
+
+	if (together(r, r->shared, (uint32_t)r->sms, 1024, (uint32_t)r->shared_bytes, args, e))
+		return -1;
+	if (local < 1)
+		return 0;
+	CUdeviceptr counter = r->small + (CUdeviceptr)local * COUNTER;
+	void *more[] = {&seed, &counter, &sink};
+	return together(r, r->local[local - 1], (uint32_t)(r->sms * r->local_blocks[local - 1]), 256, 0, more, e);
+}
+
+int rep_flush(struct rep *r, struct err *e)
+{
+	uint64_t n = r->flush_bytes / 16;
+	CUdeviceptr sink = r->small + SINK;
+	void *args[] = {&r->flush, &n, &sink};
+	CUlaunch l = {.grid = {(uint32_t)r->sms * 4, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
+
+	TRY(LaunchKernelEx, &l, r->read, args, NULL);
+	return 0;
+}
+
+static int mark(struct rep *r, CUevent event, struct err *e)
+{
+	/* the flag makes a node that records; the driver refuses it where nothing is captured */
+	if (r->capturing)
+		TRY(EventRecordWithFlags, event, r->stream, CU_EVENT_EXTERNAL);
+	else
+		TRY(EventRecord, event, r->stream);
+	return 0;
+}
+
+int rep_begin(struct rep *r, struct err *e)
+{
+	/* the first record after a kernel costs more than the next (h200-facts.md 1) */
+	return mark(r, r->dummy, e) || mark(r, r->start, e) ? -1 : 0;
+}
+
+int rep_end(struct rep *r, struct err *e)
+{
+	return mark(r, r->stop, e);
+}
+
+int rep_elapsed(struct rep *r, int64_t *ns, struct err *e)
+{
+	float ms = 0;
+
+	TRY(EventElapsedTime, &ms, r->start, r->stop);
+	*ns = llround((double)ms * 1e6);
+	return 0;
+}

@@ -1,0 +1,356 @@
+/*
+ * worker_slot.c - see worker_slot.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "worker_slot.h"
+
+#include "dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The range that mem_plan takes addresses from. Reserved in one piece: a second reservation close to a
+ * first one is moved elsewhere by the driver, which calls that success. */
+#define RANGE_BASE 0x3000000000ull
+#define RANGE_END 0x7000000000ull
+
+struct piece {
+	uint64_t addr, len;
+	CUmemHandle handle;
+};
+
+static struct memory {
+	int used;
+	struct mem_layout layout;
+	uint32_t n;
+	struct piece piece[MEM_MAX];
+} memory[WORKER_MEMS];
+
+static struct slot {
+	int used, windows, local;
+	struct gpu_module module;
+	struct gpu_prepared *ready[WORKER_WINDOWS];
+	int32_t mem[WORKER_WINDOWS], scalar_type[CHECKER_SCALARS];
+	uint64_t shape;
+} slot[WORKER_SLOTS];
+
+static CUgraphExec graph;
+static uint64_t graph_shape;
+static int graph_slot = -1;
+
+static int outcome(struct worker_reply *r, enum worker_outcome o, const char *text)
+{
+	r->outcome = (int32_t)o;
+	snprintf(r->text, sizeof r->text, "%s", text);
+	return 1;
+}
+
+/* ---- memory ---- */
+
+static int range_reserve(struct err *e)
+{
+	static int done;
+	CUdeviceptr got = 0;
+
+	if (done)
+		return 0;
+	CUresult r = cu.MemAddressReserve(&got, RANGE_END - RANGE_BASE, 0, RANGE_BASE, 0);
+	if (r)
+		return cuda_fail(e, "cuMemAddressReserve", r);
+	if (got != RANGE_BASE)
+		return err_set(e, EX_AGAIN, "the driver does not give the addresses that all workers share");
+	done = 1;
+	return 0;
+}
+
+static int in_range(const struct mem_buf *b)
+{
+	return b->seg_addr >= RANGE_BASE && b->seg_addr < RANGE_END && b->seg_len <= RANGE_END - b->seg_addr &&
+	       b->addr >= b->seg_addr && b->addr - b->seg_addr <= b->seg_len &&
+	       b->bytes <= b->seg_len - (b->addr - b->seg_addr);
+}
+
+static int piece_map(struct memory *m, const struct mem_buf *b, int fd, struct err *e)
+{
+	struct piece *p = &m->piece[m->n];
+	CUmemAccess access = {{CU_MEM_ON_DEVICE, 0}, b->kind == MEM_INPUT ? CU_MEM_READ : CU_MEM_READ_WRITE};
+
+	if (!in_range(b))
+		return err_set(e, EX_HARNESS, "buffer '%s' lies outside the shared range", b->name);
+	CUresult r = cu.MemImport(&p->handle, (void *)(intptr_t)fd, CU_MEM_POSIX_FD);
+	if (r)
+		return cuda_fail(e, "cuMemImportFromShareableHandle", r);
+	r = cu.MemMap(b->seg_addr, b->seg_len, 0, p->handle, 0);
+	if (r) {
+		cu.MemRelease(p->handle);
+		return cuda_fail(e, "cuMemMap", r);
+	}
+	p->addr = b->seg_addr;
+	p->len = b->seg_len;
+	m->n++;
+	r = cu.MemSetAccess(p->addr, p->len, &access, 1);
+	return r ? cuda_fail(e, "cuMemSetAccess", r) : 0;
+}
+
+static int pieces_unmap(struct memory *m, struct err *e)
+{
+	CUresult r = CUDA_OK, x;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		if ((x = cu.MemUnmap(m->piece[i].addr, m->piece[i].len)) != 0)
+			r = x;
+		if ((x = cu.MemRelease(m->piece[i].handle)) != 0)
+			r = x;
+	}
+	memset(m, 0, sizeof *m);
+	return r ? cuda_fail(e, "cuMemUnmap", r) : 0;
+}
+
+int slot_map(const struct worker_request *q, const int *fd, int nfds, struct err *e)
+{
+	if (q->mem < 0 || q->mem >= WORKER_MEMS || memory[q->mem].used)
+		return err_set(e, EX_HARNESS, "memory %d cannot be mapped now", q->mem);
+	struct memory *m = &memory[q->mem];
+	if (q->layout.n > MEM_MAX || (int)q->layout.n != nfds)
+		return err_set(e, EX_HARNESS, "a layout of %u buffers came with %d handles", q->layout.n, nfds);
+	if (range_reserve(e))
+		return -1;
+	m->layout = q->layout;
+	for (uint32_t i = 0; i < q->layout.n; i++) {
+		/* a workspace of no bytes may have no memory */
+		if (q->layout.buf[i].seg_len == 0)
+			continue;
+		if (piece_map(m, &q->layout.buf[i], fd[i], e)) {
+			pieces_unmap(m, NULL);
+			return -1;
+		}
+	}
+	m->used = 1;
+	return 0;
+}
+
+int slot_unmap(const struct worker_request *q, struct err *e)
+{
+	if (q->mem < 0 || q->mem >= WORKER_MEMS || !memory[q->mem].used)
+		return err_set(e, EX_HARNESS, "memory %d is not mapped", q->mem);
+	for (int i = 0; i < WORKER_SLOTS; i++)
+		for (int k = 0; slot[i].used && k < slot[i].windows; k++)
+			if (slot[i].mem[k] == q->mem)
+				return err_set(e, EX_HARNESS, "memory %d is in use by slot %d", q->mem, i);
+	return pieces_unmap(&memory[q->mem], e);
+}
+
+/* ---- artefacts ---- */
+
+static uint64_t buffer_at(void *ctx, enum buffer_role role, int index, uint64_t *bytes)
+{
+	const struct memory *m = ctx;
+	enum mem_kind kind = role == ROLE_INPUT ? MEM_INPUT : role == ROLE_OUTPUT ? MEM_OUTPUT : MEM_WORKSPACE;
+	const struct mem_buf *b = mem_find(&m->layout, kind, index);
+
+	*bytes = b ? b->bytes : 0;
+	return b ? b->addr : 0;
+}
+
+/* It would keep pointing at code that is gone. */
+static void graph_drop(void)
+{
+	if (graph)
+		cu.GraphExecDestroy(graph);
+	graph = NULL;
+	graph_slot = -1;
+}
+
+static void slot_free(struct slot *s)
+{
+	if (graph_slot == (int)(s - slot))
+		graph_drop();
+	for (int i = 0; i < s->windows; i++)
+		gpu_prepared_free(s->ready[i]);
+	gpu_module_unload(&s->module);
+	memset(s, 0, sizeof *s);
+}
+
+static int windows_prepare(struct slot *s, const struct worker_request *q, const struct launches *l,
+			   char text[GPU_TEXT], struct err *e)
+{
+	for (int i = 0; i < q->windows; i++) {
+		int mem = q->mems[i];
+		if (mem < 0 || mem >= WORKER_MEMS || !memory[mem].used)
+			return err_set(e, EX_HARNESS, "memory %d is not mapped", mem);
+		s->mem[i] = mem;
+		int rc = gpu_prepare(&s->ready[i], l, &s->module, buffer_at, &memory[mem], text, e);
+		if (rc)
+			return rc;
+		s->windows = i + 1;
+	}
+	s->shape = gpu_shape(s->ready[0]) * 31 + (uint64_t)s->windows;
+	s->local = rep_local(gpu_local(s->ready[0]));
+	if (s->local >= 0)
+		return 0;
+	snprintf(text, GPU_TEXT, "%llu bytes of local memory a thread: 16384 is the most that can be scrubbed",
+		 (unsigned long long)gpu_local(s->ready[0]));
+	return 1;
+}
+
+int slot_load(const struct worker_request *q, const void *cubin, const struct launches *l,
+	      struct worker_reply *r, struct err *e)
+{
+	char text[GPU_TEXT] = "";
+
+	if (q->slot < 0 || q->slot >= WORKER_SLOTS || slot[q->slot].used)
+		return err_set(e, EX_HARNESS, "slot %d cannot be loaded now", q->slot);
+	if (q->windows < 1 || q->windows > WORKER_WINDOWS)
+		return err_set(e, EX_HARNESS, "%d windows", q->windows);
+	struct slot *s = &slot[q->slot];
+	int rc = gpu_module_load(&s->module, cubin, (size_t)q->cubin_len, text, e);
+	if (rc == 0)
+		rc = windows_prepare(s, q, l, text, e);
+	if (rc) {
+		slot_free(s);
+		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
+	}
+	memcpy(s->scalar_type, q->scalar_type, sizeof s->scalar_type);
+	s->used = 1;
+	return 0;
+}
+
+int slot_unload(const struct worker_request *q, struct err *e)
+{
+	if (q->slot < 0 || q->slot >= WORKER_SLOTS || !slot[q->slot].used)
+		return err_set(e, EX_HARNESS, "slot %d is empty", q->slot);
+	slot_free(&slot[q->slot]);
+	return 0;
+}
+
+/* ---- a rep ---- */
+
+static void scalars_set(struct slot *s, const struct worker_request *q)
+{
+	for (int w = 0; w < s->windows; w++)
+		for (int i = 0; i < CHECKER_SCALARS; i++) {
+			uint8_t data[8] = {0};
+			enum dtype t = (enum dtype)s->scalar_type[i];
+			if (t == DT_NONE || dtype_size(t) == 0)
+				continue;
+			dtype_store(t, data, 0, q->scalars[w][i]);
+			gpu_scalar(s->ready[w], i, data, (int)dtype_size(t));
+		}
+}
+
+/* What a kernel of any slot may leave in local memory, a kernel of any other could read. */
+static int local_most(void)
+{
+	int most = 0;
+	for (int i = 0; i < WORKER_SLOTS; i++)
+		if (slot[i].used && slot[i].local > most)
+			most = slot[i].local;
+	return most;
+}
+
+static int rep_enqueue(struct rep *rep, struct slot *s, const struct worker_request *q, int local,
+		       char text[GPU_TEXT], struct err *e)
+{
+	if (gpu_restore(s->ready[0], rep->stream, e) || rep_scrub(rep, q->scrub_seed, local, e) ||
+	    (!q->untimed && rep_flush(rep, e)) || rep_begin(rep, e))
+		return -1;
+	for (int i = 0; i < s->windows; i++) {
+		int rc = gpu_enqueue(s->ready[i], rep->stream, text, e);
+		if (rc)
+			return rc;
+	}
+	return (q->drain && rep_flush(rep, e)) || rep_end(rep, e) ? -1 : 0;
+}
+
+static int capture(struct rep *rep, struct slot *s, const struct worker_request *q, int local, CUgraph *out,
+		   char text[GPU_TEXT], struct err *e)
+{
+	CUresult r = cu.StreamBeginCapture(rep->stream, CU_CAPTURE_THREAD);
+
+	if (r)
+		return cuda_fail(e, "cuStreamBeginCapture", r);
+	rep->capturing = 1;
+	int rc = rep_enqueue(rep, s, q, local, text, e);
+	rep->capturing = 0;
+	r = cu.StreamEndCapture(rep->stream, out);
+	if (rc && r == CUDA_OK)
+		cu.GraphDestroy(*out);
+	if (rc || r == CUDA_OK)
+		return rc;
+	if (cuda_sticky(r))
+		return cuda_fail(e, "cuStreamEndCapture", r);
+	snprintf(text, GPU_TEXT, "the launches cannot be captured: %s", cuda_error(r));
+	return 1;
+}
+
+/* Bring the executable graph up to `g`; *rebuilt when it had to be made anew. */
+static int graph_set(CUgraph g, uint64_t shape, int32_t *rebuilt, char text[GPU_TEXT], struct err *e)
+{
+	CUgraphUpdate u = {0};
+
+	if (graph && graph_shape == shape && cu.GraphExecUpdate(graph, g, &u) == CUDA_OK)
+		return 0;
+	graph_drop();
+	*rebuilt = 1;
+	CUresult r = cu.GraphInstantiate(&graph, g, 0);
+	if (r == CUDA_OK) {
+		graph_shape = shape;
+		return 0;
+	}
+	graph = NULL;
+	if (cuda_sticky(r) || r == CUDA_OUT_OF_MEMORY)
+		return cuda_fail(e, "cuGraphInstantiateWithFlags", r);
+	snprintf(text, GPU_TEXT, "the launches make no graph: %s", cuda_error(r));
+	return 1;
+}
+
+static int launch(struct rep *rep, struct worker_reply *r, struct err *e)
+{
+	char text[GPU_TEXT];
+	CUresult x = cu.CtxResetPersistingL2Cache();
+
+	/* a GPU without persisting lines has nothing to reset */
+	if (cuda_sticky(x))
+		return cuda_fail(e, "cuCtxResetPersistingL2Cache", x);
+	x = cu.GraphLaunch(graph, rep->stream);
+	if (x && !cuda_sticky(x)) {
+		snprintf(text, sizeof text, "cuGraphLaunch: %s", cuda_error(x));
+		return outcome(r, WORKER_REFUSED, text);
+	}
+	if (x == CUDA_OK)
+		x = cu.StreamSynchronize(rep->stream);
+	if (x && cuda_sticky(x)) {
+		snprintf(text, sizeof text, "the kernel ended in %s", cuda_error(x));
+		return outcome(r, WORKER_FAULT, text);
+	}
+	return x ? cuda_fail(e, "cuStreamSynchronize", x) : rep_elapsed(rep, &r->elapsed_ns, e);
+}
+
+int slot_run(struct rep *rep, const struct worker_request *q, struct worker_reply *r, struct err *e)
+{
+	char text[GPU_TEXT] = "";
+	CUgraph g = NULL;
+
+	if (q->slot < 0 || q->slot >= WORKER_SLOTS || !slot[q->slot].used)
+		return err_set(e, EX_HARNESS, "slot %d is empty", q->slot);
+	struct slot *s = &slot[q->slot];
+	if (q->scalars_set)
+		scalars_set(s, q);
+	if (s->module.reload)
+		graph_drop();
+	if (gpu_reload(s->ready[0], e))
+		return -1;
+	int local = local_most();
+	uint64_t shape = ((s->shape * 31 + (uint64_t)local) * 2 + (q->untimed != 0)) * 2 + (q->drain != 0);
+	int rc = capture(rep, s, q, local, &g, text, e);
+	if (rc)
+		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
+	rc = graph_set(g, shape, &r->rebuilt, text, e);
+	cu.GraphDestroy(g);
+	if (rc)
+		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
+	graph_slot = q->slot;
+	return launch(rep, r, e);
+}
