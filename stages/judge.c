@@ -9,11 +9,13 @@
  */
 #include "buf.h"
 #include "checker_call.h"
+#include "gpu.h"
 #include "lane.h"
 #include "plan.h"
 #include "proof.h"
 #include "reason.h"
 #include "stage.h"
+#include "worker_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +33,14 @@ static const char HELP[] =
 	"every buffer in one pass; other guard contents must not change a bit. A dozen more secret\n"
 	"shapes, beside powers of two, tile multiples and the ends of the range, get one run each.\n"
 	"\n"
-	"reads   candidate/kernel.cu, candidate/plan.json, artefact/emu-fast, the run's spec\n"
-	"writes  judge.json; data: worst figures per workload, the stage's key for reproduction\n"
+	"On a GPU it holds the GPU's lane, takes the spec's own sizes and the image the plan chooses at\n"
+	"each, changes what shared and local memory hold instead of the order of threads, and stops a\n"
+	"run after the time of 20 references (1 s at least). A failed run counts against the candidate\n"
+	"only if a new process then finds the GPU healthy.\n"
+	"\n"
+	"reads   candidate/kernel.cu, candidate/plan.json, artefact/ (emu-fast, or cuda-0...), the\n"
+	"        run's spec\n"
+	"writes  judge.json; data: worst figures per workload, the stage's key for reproduction, the GPU\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n";
 
 struct judge {
@@ -44,6 +52,9 @@ struct judge {
 	struct proof proof;
 	char sha[HASH_HEX];
 	struct lane lane;
+	struct gpu gpu;
+	struct facts facts;
+	struct image_set set;
 };
 
 static struct judge judge; /* lives until the verdict is signed and written */
@@ -103,6 +114,28 @@ static void decide(struct judge *j)
 		    r->held_out ? "" : "'", reason_text(code));
 }
 
+static int start_checker(struct judge *j, const char *device, const char *gpu, struct err *e)
+{
+	char run[TRIAL_PATH];
+
+	run_path(run, j->s->trial.run, "");
+	struct checker_opts o = {.device = device, .gpu = gpu, .run_dir = run, .trial = j->s->id,
+				 .stage = "judge"};
+	return checker_start(&j->checker, &o, e);
+}
+
+static int examine(struct judge *j, const struct proof_arm *a, const struct proof_budget *b, struct err *e)
+{
+	int rc = proof_judge(&j->proof, a, b, &j->report, e);
+
+	/* A process that died without a word gets one more chance: that may be the machine. */
+	if (rc == 0 && !strcmp(j->report.word, "protocol"))
+		rc = proof_judge(&j->proof, a, b, &j->report, e);
+	if (rc < 0)
+		j->s->child_died = j->proof.unhealthy;
+	return rc;
+}
+
 static int judge_emu(struct judge *j, struct err *e)
 {
 	char path[TRIAL_PATH];
@@ -113,18 +146,45 @@ static int judge_emu(struct judge *j, struct err *e)
 	verdict_input(&j->s->v, "artefact", j->sha);
 	trial_path(path, j->s->id, "artefact/emu-fast");
 	a = (struct proof_arm){.plan = j->plan, .artefact = path, .artefact_sha = j->sha};
+	if (start_checker(j, "emu", NULL, e) < 0)
+		return -1;
 	j->proof = (struct proof){.checker = j->checker, .spec = j->spec, .device = "emu"};
 	if (lane_share(&j->lane, "emu", e) < 0)
 		return -1;
-	int rc = proof_judge(&j->proof, &a, &PROOF_JUDGE_EMU, &j->report, e);
-	/* A process that died without a word gets one more chance: that may be the machine. */
-	if (rc == 0 && !strcmp(j->report.word, "protocol"))
-		rc = proof_judge(&j->proof, &a, &PROOF_JUDGE_EMU, &j->report, e);
-	lane_drop(&j->lane);
-	if (rc < 0)
+	return examine(j, &a, &PROOF_JUDGE_EMU, e);
+}
+
+/* The lane is held by one process at a time, and every deadline starts when a run is asked for. */
+static int judge_gpu(struct judge *j, struct err *e)
+{
+	struct stage *s = j->s;
+	static struct proof_arm a;
+
+	if (proof_set(s, j->plan, "", &j->set, e) < 0 ||
+	    facts_of_run(&s->run, s->trial.device, &j->facts, e) < 0 ||
+	    gpu_take(&s->run, &j->lane, &j->gpu, e) < 0 ||
+	    start_checker(j, s->trial.device, j->gpu.uuid, e) < 0 ||
+	    worker_pool_check(j->gpu.uuid, e) < 0) /* both start at once; is the GPU well before it? */
 		return -1;
+	a = (struct proof_arm){.plan = j->plan, .set = &j->set};
+	j->proof = (struct proof){.checker = j->checker, .spec = j->spec, .device = s->trial.device,
+				  .gpu = j->gpu.uuid, .facts = &j->facts};
+	int rc = examine(j, &a, &PROOF_JUDGE_CUDA, e);
+	worker_pool_stop();
+	return rc;
+}
+
+static int judge_run(struct judge *j, enum device_class class, struct err *e)
+{
+	int gpu = class == DEVICE_CUDA;
+
+	if ((gpu ? judge_gpu : judge_emu)(j, e) < 0)
+		return -1;
+	lane_drop(&j->lane);
 	proof_isolation(&j->proof, &j->s->v);
 	decide(j);
+	if (gpu)
+		gpu_write(&j->gpu, &j->s->v.data, "gpu");
 	lane_write(&j->lane, &j->s->v.data, "lane");
 	return 0;
 }
@@ -132,24 +192,22 @@ static int judge_emu(struct judge *j, struct err *e)
 static int work(struct stage *s, struct err *e)
 {
 	struct judge *j = &judge;
-	char run[TRIAL_PATH], subkey[HASH_HEX];
-	int sim = !strcmp(s->trial.device, "sim");
+	char subkey[HASH_HEX];
+	enum device_class class = device_class_of(s->trial.device);
 
 	j->s = s;
 	j->lane = (struct lane)LANE_INIT;
 	if (load(j, e) < 0)
 		return -1;
-	run_path(run, s->trial.run, "");
-	struct checker_opts o = {.device = "emu", .run_dir = run, .trial = s->id, .stage = "judge"};
-	if (checker_start(&j->checker, &o, e) < 0)
-		return -1;
-	if (sim) {
+	if (class == DEVICE_SIM) {
 		char candidate[HASH_HEX] = "";
 		for (size_t i = 0; i < s->v.ninputs; i++)
 			if (!strcmp(s->v.inputs[i].name, "candidate"))
 				memcpy(candidate, s->v.inputs[i].sha, HASH_HEX);
+		if (start_checker(j, "emu", NULL, e) < 0)
+			return -1;
 		judge_sim(j, candidate);
-	} else if (judge_emu(j, e) < 0) {
+	} else if (judge_run(j, class, e) < 0) {
 		return -1;
 	}
 	/* Last: the checker serves no more inputs once this key is out. */

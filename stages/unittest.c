@@ -9,11 +9,13 @@
  */
 #include "buf.h"
 #include "checker_call.h"
+#include "gpu.h"
 #include "lane.h"
 #include "plan.h"
 #include "proof.h"
 #include "reason.h"
 #include "stage.h"
+#include "worker_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +30,20 @@ static const char HELP[] =
 	"spec's tiny shapes: threads forward, backward and shuffled, memory poisoned in two ways.\n"
 	"Both poisons must give the same bits unless two equal runs already differ.\n"
 	"\n"
-	"reads   aK/candidate/, aK/artefact/emu-sanitize, aK/artefact/emu-race, the run's spec\n"
+	"For a GPU the emulated builds are used where guard could make them. Where it could not (inline\n"
+	"assembly, tensor cores), or the emulator cannot run the plan, the tiny shapes run on the GPU\n"
+	"itself, under other contents of shared and local memory: coverage is then `none`, since no\n"
+	"sanitizer looked.\n"
+	"\n"
+	"reads   aK/candidate/, aK/artefact/ (emu-sanitize, emu-race; cuda-0...), the run's spec\n"
 	"writes  aK/unittest.json, aK/unittest.log\n"
-	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n";
+	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
+	"\n"
+	"run settings: unittest_device emu never uses the GPU here, none leaves the tests out\n";
 
 /* Milliseconds are honest at a tiny shape, also under sanitizers on a busy machine. */
 #define TINY_NS 10000000000
+#define TINY_GPU_NS 2000000000
 
 struct unit {
 	struct stage *s;
@@ -47,6 +57,13 @@ struct unit {
 	struct buf log;
 	int runs, failed, deterministic;
 	int plain, no_race;    /* without sanitizers; without the race check */
+	/* a GPU's candidate: */
+	int gpu_run;           /* the tests run on the GPU itself */
+	int not_emulable;      /* the emulator cannot: no verdict on the candidate */
+	struct gpu gpu;
+	struct facts facts;
+	struct image_set set;
+	struct lane lane;
 };
 
 static struct unit unit;
@@ -100,6 +117,10 @@ static void fail(struct unit *u, const struct proof_out *o, const char *order)
 	char what[512];
 	const char *code = o->no_launch ? "unittest.fault" : code_of(o->word);
 	size_t line = strcspn(o->text, "\n");
+	char how[40] = "";
+
+	if (!u->gpu_run)
+		snprintf(how, sizeof how, ", threads %s", order);
 
 	u->failed = 1;
 	if (!strcmp(code, "unittest.wrong"))
@@ -109,13 +130,18 @@ static void fail(struct unit *u, const struct proof_out *o, const char *order)
 	else
 		snprintf(what, sizeof what, "%s%s%s", reason_text(code), o->cmp.output[0] ? ": next to " : "",
 			 o->cmp.output);
-	verdict_set(&u->s->v, V_REJECT, code, "%s, threads %s: %s", u->shape, order, what);
-	buf_addf(&u->log, "FAIL %s\n%s, threads %s, build %s\n%s\n", code, u->shape, order, u->name, what);
+	verdict_set(&u->s->v, V_REJECT, code, "%s%s: %s", u->shape, how, what);
+	buf_addf(&u->log, "FAIL %s\n%s%s, build %s\n%s\n", code, u->shape, how, u->name, what);
 	if (o->text[0])
 		buf_addf(&u->log, "\n%s\n", o->text);
 }
 
 static const char *const ORDER[] = {"forward", "backward", "shuffled"};
+
+static int for_gpu(const struct unit *u)
+{
+	return device_class_of(u->s->trial.device) == DEVICE_CUDA;
+}
 
 static int rep(struct unit *u, struct proof_work *w, struct checker_prep *p, int order, uint64_t seed,
 	       struct proof_out *o, struct err *e)
@@ -123,8 +149,15 @@ static int rep(struct unit *u, struct proof_work *w, struct checker_prep *p, int
 	if (proof_rep(w, p, (enum arm_order)order, seed, o, e) < 0)
 		return -1;
 	u->runs++;
-	if (!o->pass)
-		fail(u, o, ORDER[order]);
+	if (o->pass)
+		return 0;
+	/* What the emulator refuses may still run on the GPU the candidate is for. */
+	if (for_gpu(u) && !u->gpu_run && o->status == ARM_REFUSED) {
+		u->failed = u->not_emulable = 1;
+		buf_addf(&u->log, "note %s: the emulator cannot run this: %.200s\n", u->shape, o->text);
+		return 0;
+	}
+	fail(u, o, ORDER[order]);
 	return 0;
 }
 
@@ -159,11 +192,11 @@ static int two_poisons(struct unit *u, struct proof_work *w, struct checker_prep
 static int shape(struct unit *u, uint32_t index, int orders, struct err *e)
 {
 	struct proof_work w;
-	struct checker_open q = {.mode = CHECKER_TINY, .index = index, .emu = 1};
+	struct checker_open q = {.mode = CHECKER_TINY, .index = index};
 	struct proof_out *o = xcalloc(3, sizeof *o);
 	int rc = proof_open(&u->proof, &u->arm, &q, &w, e);
 
-	name_shape(u, w.refused[0] ? &u->spec->tiny[index].emu : &w.w.axes);
+	name_shape(u, u->gpu_run ? &u->spec->tiny[index].gpu : &u->spec->tiny[index].emu);
 	for (int k = 0; k < orders && rc == 0 && !u->failed; k++) {
 		struct checker_prep p = {.rep = index * 16 + (uint32_t)k, .set = (uint32_t)k,
 					 .perturb = 1};
@@ -175,6 +208,14 @@ static int shape(struct unit *u, uint32_t index, int orders, struct err *e)
 	proof_close(&w);
 	free(o);
 	return rc;
+}
+
+static int shapes(struct unit *u, int orders, struct err *e)
+{
+	for (int i = 0; i < u->spec->ntiny && !u->failed; i++)
+		if (shape(u, (uint32_t)i, orders, e) < 0)
+			return -1;
+	return 0;
 }
 
 /* All tiny shapes with one build. Absent builds count as nothing. */
@@ -191,10 +232,7 @@ static int build(struct unit *u, const char *name, int orders, struct err *e)
 	verdict_input(&u->s->v, name, u->sha);
 	u->arm = (struct proof_arm){.plan = u->plan, .artefact = u->path, .artefact_sha = u->sha,
 				    .sanitize = strcmp(name, "emu-fast") != 0};
-	for (int i = 0; i < u->spec->ntiny && !u->failed; i++)
-		if (shape(u, (uint32_t)i, orders, e) < 0)
-			return -1;
-	return 0;
+	return shapes(u, orders, e);
 }
 
 static int load(struct unit *u, struct err *e)
@@ -214,15 +252,21 @@ static int load(struct unit *u, struct err *e)
 	return rc;
 }
 
-static int run_emu(struct unit *u, struct err *e)
+static int start_checker(struct unit *u, const char *device, const char *gpu, struct err *e)
 {
 	char run[TRIAL_PATH], stage[32];
-	struct lane lane;
 
 	run_path(run, u->s->trial.run, "");
 	snprintf(stage, sizeof stage, "unittest-a%d", u->s->attempt);
-	struct checker_opts o = {.device = "emu", .run_dir = run, .trial = u->s->id, .stage = stage};
-	if (checker_start(&u->checker, &o, e) < 0 || lane_share(&lane, "emu", e) < 0)
+	struct checker_opts o = {.device = device, .gpu = gpu, .run_dir = run, .trial = u->s->id,
+				 .stage = stage};
+	return checker_start(&u->checker, &o, e);
+}
+
+/* 1: guard made no emulated build. */
+static int run_emu(struct unit *u, struct err *e)
+{
+	if (start_checker(u, "emu", NULL, e) < 0 || lane_share(&u->lane, "emu", e) < 0)
 		return -1;
 	u->proof = (struct proof){.checker = u->checker, .spec = u->spec, .device = "emu",
 				  .timeout_ns = TINY_NS};
@@ -230,13 +274,89 @@ static int run_emu(struct unit *u, struct err *e)
 	u->plain = rc == 1;
 	if (u->plain)
 		rc = build(u, "emu-fast", 3, e);
-	if (rc == 1)
-		rc = err_set(e, EX_BADINPUT, "guard recorded no artefact of this attempt");
 	if (rc == 0 && !u->failed && (race = build(u, "emu-race", 1, e)) < 0)
 		rc = -1;
 	u->no_race = race == 1;
-	lane_drop(&lane);
+	lane_drop(&u->lane);
 	return rc;
+}
+
+/* The same shapes on the GPU: nothing but outputs, guards and faults is looked at. */
+static int run_gpu(struct unit *u, struct err *e)
+{
+	struct stage *s = u->s;
+
+	checker_stop(u->checker);
+	u->checker = NULL;
+	u->gpu_run = 1;
+	u->failed = u->runs = 0;
+	snprintf(u->name, sizeof u->name, "cuda");
+	if (proof_set(s, u->plan, stage_candidate_dir(s), &u->set, e) < 0 ||
+	    facts_of_run(&s->run, s->trial.device, &u->facts, e) < 0 ||
+	    gpu_take(&s->run, &u->lane, &u->gpu, e) < 0 ||
+	    start_checker(u, s->trial.device, u->gpu.uuid, e) < 0 || worker_pool_check(u->gpu.uuid, e) < 0)
+		return -1;
+	u->arm = (struct proof_arm){.plan = u->plan, .set = &u->set};
+	u->proof = (struct proof){.checker = u->checker, .spec = u->spec, .device = s->trial.device,
+				  .gpu = u->gpu.uuid, .facts = &u->facts, .timeout_ns = TINY_GPU_NS};
+	int rc = shapes(u, 1, e);
+	if (rc < 0)
+		s->child_died = u->proof.unhealthy;
+	worker_pool_stop();
+	lane_drop(&u->lane);
+	return rc;
+}
+
+static int run_tests(struct unit *u, struct err *e)
+{
+	const char *where = run_str(&u->s->run, "unittest_device", "");
+	int rc = run_emu(u, e);
+
+	if (!for_gpu(u))
+		return rc == 1 ? err_set(e, EX_BADINPUT, "guard recorded no artefact of this attempt") : rc;
+	if (rc < 0 || (rc == 0 && !u->not_emulable))
+		return rc;
+	if (!strcmp(where, "emu")) {
+		u->failed = 0;
+		u->not_emulable = 1;
+		return 0;
+	}
+	return run_gpu(u, e);
+}
+
+static void decide(struct unit *u)
+{
+	struct verdict *v = &u->s->v;
+
+	if (u->failed)
+		return;
+	if (u->gpu_run)
+		verdict_set(v, V_PASS, "ok", "right in %d runs at %d tiny shapes on the GPU; no sanitizers",
+			    u->runs, u->spec->ntiny);
+	else if (u->not_emulable)
+		verdict_set(v, V_PASS, "ok", "not tested: the emulator cannot run this candidate");
+	else
+		verdict_set(v, V_PASS, "ok", "right in %d runs at %d tiny shapes%s%s", u->runs,
+			    u->spec->ntiny, u->plain ? "; lower coverage: no sanitizers" : "",
+			    !u->no_race ? "" : u->plain ? ", no race check" : "; lower coverage: no race check");
+}
+
+static void record(struct unit *u)
+{
+	struct jsonw *w = &u->s->v.data;
+	int none = u->gpu_run || u->not_emulable;
+
+	jw_str(w, "coverage", none ? "none" : u->plain || u->no_race ? "reduced" : "emulated");
+	if (!u->failed) {
+		jw_bool(w, "sanitizers", !none && !u->plain);
+		jw_bool(w, "race_check", !none && !u->no_race);
+	}
+	jw_int(w, "runs", u->runs);
+	jw_bool(w, "deterministic", u->deterministic);
+	if (u->gpu_run) {
+		gpu_write(&u->gpu, w, "gpu");
+		lane_write(&u->lane, w, "lane");
+	}
 }
 
 static int work(struct stage *s, struct err *e)
@@ -246,26 +366,23 @@ static int work(struct stage *s, struct err *e)
 
 	u->s = s;
 	u->deterministic = 1;
+	u->lane = (struct lane)LANE_INIT;
 	if (load(u, e) < 0)
 		return -1;
 	if (!strcmp(s->trial.device, "sim")) {
 		verdict_set(&s->v, V_PASS, "ok", "simulated: nothing was run");
 		return 0;
 	}
-	if (run_emu(u, e) < 0)
-		return -1;
-	if (!u->failed)
-		verdict_set(&s->v, V_PASS, "ok", "right in %d runs at %d tiny shapes%s%s", u->runs,
-			    u->spec->ntiny, u->plain ? "; lower coverage: no sanitizers" : "",
-			    !u->no_race ? "" : u->plain ? ", no race check" : "; lower coverage: no race check");
-	proof_isolation(&u->proof, &s->v);
-	jw_str(&s->v.data, "coverage", u->plain || u->no_race ? "reduced" : "emulated");
-	if (!u->failed) {
-		jw_bool(&s->v.data, "sanitizers", !u->plain);
-		jw_bool(&s->v.data, "race_check", !u->no_race);
+	if (for_gpu(u) && !strcmp(run_str(&s->run, "unittest_device", ""), "none")) {
+		verdict_set(&s->v, V_PASS, "ok", "not tested: the run's setting unittest_device is none");
+		jw_str(&s->v.data, "coverage", "none");
+		return 0;
 	}
-	jw_int(&s->v.data, "runs", u->runs);
-	jw_bool(&s->v.data, "deterministic", u->deterministic);
+	if (run_tests(u, e) < 0)
+		return -1;
+	decide(u);
+	proof_isolation(&u->proof, &s->v);
+	record(u);
 	snprintf(log, sizeof log, "%s/unittest.log", stage_candidate_dir(s));
 	buf_add(&u->log, "", 0);
 	return stage_side(s, log, buf_str(&u->log), u->log.len, e);

@@ -5,39 +5,98 @@
  */
 #include "proof.h"
 
+#include "arm_impl.h"
+#include "cubin.h"
+#include "file.h"
+#include "worker_pool.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* An idle child was measured to use below 0.1 ms between reps. */
 #define LATE_NS 5000000
 
+void proof_layers(struct proof *p, const char *layers)
+{
+	if (p->ran++)
+		confine_common(p->isolation, layers, p->isolation);
+	else
+		snprintf(p->isolation, sizeof p->isolation, "%s", layers);
+}
+
+static int on_gpu(const struct proof *p)
+{
+	return device_class_of(p->device) == DEVICE_CUDA;
+}
+
+/* A hang must not hold the lane of a GPU for the spec's whole limit. Twenty runs of the reference are
+ * allowed, a fifth of a second and never less than one second. What the checker measured counts, or
+ * the shortest preparation so far, which holds such a run. */
+static int64_t deadline(const struct proof_work *w)
+{
+	const struct proof *p = w->p;
+	int64_t most = p->spec->limits.run_s * 1000000000;
+	int64_t ns = 200000000 + 20 * (w->w.ref_ns ? w->w.ref_ns : w->prepare_ns);
+
+	if (p->timeout_ns || !on_gpu(p))
+		return p->timeout_ns ? p->timeout_ns : most;
+	ns = ns < 1000000000 ? 1000000000 : ns;
+	return ns < most ? ns : most;
+}
+
 static int arm_start(struct proof_work *w, struct err *e)
 {
 	struct proof *p = w->p;
+	int gpu = on_gpu(p);
 	struct arm_opts o = {
-		.device = p->device, .artefact = w->a->artefact, .artefact_sha = w->a->artefact_sha,
-		.sanitize = w->a->sanitize, .spec = p->spec, .plan = w->a->plan, .axes = &w->w.axes,
-		.layout = &w->w.layout, .in_fd = w->w.in_fd, .rw_fd = w->w.rw_fd,
-		.timeout_ns = p->timeout_ns ? p->timeout_ns : p->spec->limits.run_s * 1000000000,
+		.device = p->device, .artefact = gpu ? w->a->set->path[w->image] : w->a->artefact,
+		.artefact_sha = gpu ? w->a->set->sha[w->image] : w->a->artefact_sha,
+		.facts = &w->facts, .gpu = p->gpu, .sanitize = w->a->sanitize, .spec = p->spec,
+		.plan = w->a->plan, .axes = &w->w.axes, .layout = &w->w.layout, .in_fd = w->w.in_fd,
+		.rw_fd = w->w.rw_fd, .fd = w->w.fd, .timeout_ns = deadline(w),
 	};
 
 	if (arm_open(&w->arm, &o, e) < 0) {
 		w->arm = NULL;
 		return -1;
 	}
-	const char *layers = arm_isolation(w->arm);
-	if (p->ran++)
-		confine_common(p->isolation, layers, p->isolation);
-	else
-		snprintf(p->isolation, sizeof p->isolation, "%s", layers);
+	proof_layers(p, arm_isolation(w->arm));
 	return 0;
+}
+
+/* The image for these axes, and what it makes of occupancy(entry). 1: none serves them. */
+static int pick(struct proof_work *w, const struct axes *axes, struct err *e)
+{
+	const struct image_set *set = w->a->set;
+	struct buf bytes = BUF_INIT;
+	char sha[HASH_HEX];
+	struct err why = {0};
+
+	if (!on_gpu(w->p))
+		return 0;
+	w->image = image_pick(set, w->a->plan, w->p->spec, axes, &w->facts, &why);
+	if (w->image < 0) {
+		snprintf(w->refused, sizeof w->refused, "%.299s", why.text);
+		return 1;
+	}
+	if (file_read(set->path[w->image], 64u << 20, &bytes, e) < 0)
+		return -1;
+	hash_hex(bytes.data, bytes.len, sha);
+	w->cubin = xcalloc(1, sizeof *w->cubin);
+	int rc = strcmp(sha, set->sha[w->image])
+			 ? err_set(e, EX_BADINPUT, "'%s' is not the file that was recorded", set->path[w->image])
+			 : cubin_parse(bytes.data, bytes.len, w->cubin, e);
+	buf_free(&bytes);
+	if (rc == 0)
+		cubin_facts(w->cubin, &w->facts);
+	return rc;
 }
 
 int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_open *q,
 	       struct proof_work *w, struct err *e)
 {
 	struct checker_open o = *q;
-	struct facts f;
 	struct launches l;
 	struct axes axes;
 
@@ -45,17 +104,24 @@ int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_
 	w->p = p;
 	w->a = a;
 	w->w.in_fd = w->w.rw_fd = -1;
-	if (facts_find(p->device, &f, e) < 0 ||
-	    checker_draw(p->checker, q->mode, q->index, q->emu, &axes, e) < 0)
+	o.emu = !on_gpu(p);
+	if (p->facts)
+		w->facts = *p->facts;
+	else if (facts_find(p->device, &w->facts, e) < 0)
 		return -1;
+	if (checker_draw(p->checker, o.mode, o.index, o.emu, &axes, e) < 0)
+		return -1;
+	int none = pick(w, &axes, e);
+	if (none)
+		return none < 0 ? -1 : 0;
 	struct err why = {0};
-	if (plan_resolve(a->plan, p->spec, &axes, &f, 0, &l, &why) < 0) {
+	if (plan_resolve(a->plan, p->spec, &axes, &w->facts, 0, &l, &why) < 0) {
 		snprintf(w->refused, sizeof w->refused, "%.299s", why.text);
 		return 0;
 	}
-	o.n_ws = (uint32_t)l.nworkspaces;
+	w->n_ws = o.n_ws = (uint32_t)l.nworkspaces;
 	for (int i = 0; i < l.nworkspaces; i++)
-		o.ws[i] = (uint64_t)l.workspace[i].bytes;
+		w->ws[i] = o.ws[i] = (uint64_t)l.workspace[i].bytes;
 	launches_free(&l);
 	return checker_open(p->checker, &o, &w->w, e);
 }
@@ -83,6 +149,37 @@ static void fail(struct proof_out *out, const char *word)
 	snprintf(out->word, sizeof out->word, "%s", word);
 }
 
+static int arm_ready(struct proof_work *w, struct err *e)
+{
+	return w->arm ? 0 : arm_start(w, e);
+}
+
+static int prepare(struct proof_work *w, const struct checker_prep *q, double *scalars, struct err *e)
+{
+	int64_t from = arm_now_ns();
+	int rc = checker_prepare(w->p->checker, &w->w, q, scalars, e);
+	int64_t ns = arm_now_ns() - from;
+
+	/* Without changed elements the reference may be a remembered one. */
+	if ((q->perturb || q->ratio) && (!w->prepare_ns || ns < w->prepare_ns))
+		w->prepare_ns = ns;
+	return rc;
+}
+
+/* The arm is dead. On a GPU its failure counts against the candidate only if the GPU works: the
+ * start of the next worker shows that. */
+static int arm_failed(struct proof_work *w, enum arm_status status, struct err *e)
+{
+	arm_close(w->arm);
+	w->arm = NULL;
+	if (!on_gpu(w->p) || status == ARM_REFUSED)
+		return 0;
+	if (worker_pool_check(w->p->gpu, e) == 0)
+		return 0;
+	w->p->unhealthy = 1;
+	return -1;
+}
+
 static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, const double *scalars,
 		   struct proof_out *out, struct err *e)
 {
@@ -98,11 +195,10 @@ static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, co
 	snprintf(out->text, sizeof out->text, "%s", r.text);
 	if (r.status != ARM_OK) {
 		fail(out, status_word(r.status));
-		arm_close(w->arm);
-		w->arm = NULL;
-	} else if (r.late_ns > LATE_NS) {
-		fail(out, "late_write");
+		return arm_failed(w, r.status, e);
 	}
+	if (r.late_ns > LATE_NS)
+		fail(out, "late_write");
 	return 0;
 }
 
@@ -124,11 +220,10 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 		fail(out, "refused");
 		return 0;
 	}
-	if (!w->arm && arm_start(w, e) < 0)
-		return -1;
-	q.n_ws = arm_workspaces(w->arm, q.ws, CHECKER_WS);
-	if (checker_prepare(w->p->checker, &w->w, &q, scalars, e) < 0 ||
-	    rep_run(w, order, seed, scalars, out, e) < 0)
+	q.n_ws = w->n_ws;
+	memcpy(q.ws, w->ws, sizeof q.ws);
+	if ((!on_gpu(w->p) && arm_ready(w, e) < 0) || prepare(w, &q, scalars, e) < 0 ||
+	    arm_ready(w, e) < 0 || rep_run(w, order, seed, scalars, out, e) < 0)
 		return -1;
 	if (out->status != ARM_OK)
 		return 0;
@@ -147,8 +242,7 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 		out->status = r.status;
 		snprintf(out->text, sizeof out->text, "%s", r.text);
 		fail(out, status_word(r.status));
-		arm_close(w->arm);
-		w->arm = NULL;
+		return arm_failed(w, r.status, e);
 	}
 	return 0;
 }
@@ -157,6 +251,8 @@ void proof_close(struct proof_work *w)
 {
 	arm_close(w->arm);
 	w->arm = NULL;
+	free(w->cubin);
+	w->cubin = NULL;
 	if (w->p)
 		checker_close(w->p->checker, &w->w);
 }
