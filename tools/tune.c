@@ -9,15 +9,14 @@
  */
 #include "buf.h"
 #include "checker_call.h"
-#include "file.h"
 #include "image.h"
 #include "json.h"
 #include "lane.h"
 #include "plan.h"
 #include "proof.h"
-#include "rng.h"
 #include "stage.h"
-#include "sweep.h"
+#include "tune_part.h"
+#include "worker_pool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,207 +34,24 @@ static const char HELP[] =
 	"the sanitizers and a short form of the judge. The first that passes is the candidate.\n"
 	"Otherwise the candidate goes on as it is (verdict na).\n"
 	"\n"
+	"On a GPU the configurations run in turns in one process, nine times a workload, and the tiny\n"
+	"shapes of those put forward run on the GPU too. Where one configuration is clearly faster on\n"
+	"one side of a size (\"M <= 64\"), a plan that chooses by it is put forward first.\n"
+	"\n"
 	"reads   aK/candidate/, aK/artefact/, the run's spec\n"
 	"writes  tune.json, candidate/kernel.cu, candidate/plan.json, artefact/\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n";
 
-enum { CONFIGS_MAX = 64, TIMINGS = 5, FORWARD = 3 };
-
-struct entry {
-	struct plan_config config;
-	struct buf plan;       /* plan.json of this configuration */
-	struct image image;    /* emu only */
-	int built, right;
-	double score;          /* mean ln of medians, weighted: lower is better */
-	char word[48];         /* why not, for the record */
-};
-
-struct tune {
-	struct stage *s;
-	struct spec *spec;
-	struct plan *plan;     /* as proposed */
-	struct buf kernel, plan_text;
-	struct checker *checker;
-	struct proof proof;
-	struct facts facts;
-	struct entry *entry;
-	int n, own;            /* entry of the proposed configuration */
-	int sim;
-};
+enum { TIMINGS = 5, FORWARD = 3 };
 
 static struct tune tune;
-
-/* ---- the final files ---- */
-
-static const char *const BUILDS[] = {"emu-fast", "emu-sanitize", "emu-race", "sim", NULL};
-
-/* Copy what guard made of the attempt. */
-static int copy_artefacts(struct tune *t, struct err *e)
-{
-	for (int i = 0; BUILDS[i]; i++) {
-		char from[TRIAL_PATH], to[64], sha[HASH_HEX];
-		struct buf b = BUF_INIT;
-		struct err none;
-		snprintf(from, sizeof from, "%s/artefact/%s", stage_candidate_dir(t->s), BUILDS[i]);
-		snprintf(to, sizeof to, "artefact/%s", BUILDS[i]);
-		if (stage_recorded(t->s, from, sha, &none) < 0)
-			continue;
-		int named = i == 0 || t->sim;
-		int rc = stage_use(t->s, named ? "artefact" : NULL, from, sha, 64u << 20, &b, e);
-		if (rc == 0)
-			rc = stage_side(t->s, to, b.data, b.len, e);
-		buf_free(&b);
-		if (rc < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int copy_built(struct tune *t, struct entry *x, const char *mode, struct err *e)
-{
-	char to[64];
-	struct buf b = BUF_INIT;
-	char sha[HASH_HEX];
-
-	snprintf(to, sizeof to, "artefact/%s", mode);
-	int rc = file_read(x->image.box.path, 64u << 20, &b, e);
-	if (rc == 0) {
-		hash_hex(b.data, b.len, sha);
-		rc = strcmp(sha, x->image.box.sha256)
-			     ? err_set(e, EX_BADINPUT, "'%s' is not what the box made", x->image.box.path)
-			     : stage_side(t->s, to, b.data, b.len, e);
-	}
-	buf_free(&b);
-	return rc;
-}
-
-static int make_dirs(struct tune *t, struct err *e)
-{
-	char path[TRIAL_PATH];
-
-	trial_path(path, t->s->id, "candidate");
-	if (dir_make(path, e) < 0)
-		return -1;
-	trial_path(path, t->s->id, "artefact");
-	return dir_make(path, e);
-}
-
-/* sim runs nothing: its artefact says what it stands for, as guard's does. */
-static int sim_artefact(struct tune *t, const struct entry *x, struct err *e)
-{
-	struct buf b = BUF_INIT;
-	char plan[HASH_HEX];
-
-	hash_hex(buf_str(&x->plan), x->plan.len, plan);
-	buf_addf(&b, "simulated: nothing was compiled\nkernel.cu %s\nplan.json %s\n",
-		 x->image.source_sha, plan);
-	int rc = stage_side(t->s, "artefact/sim", b.data, b.len, e);
-	buf_free(&b);
-	return rc;
-}
-
-/* x NULL or the proposed configuration: everything as it was, byte for byte. */
-static int finish(struct tune *t, struct entry *x, struct err *e)
-{
-	if (make_dirs(t, e) < 0 ||
-	    stage_side(t->s, "candidate/kernel.cu", buf_str(&t->kernel), t->kernel.len, e) < 0)
-		return -1;
-	if (!x || x == &t->entry[t->own])
-		return stage_side(t->s, "candidate/plan.json", buf_str(&t->plan_text), t->plan_text.len,
-				  e) < 0 || copy_artefacts(t, e) < 0 ? -1 : 0;
-	if (stage_side(t->s, "candidate/plan.json", buf_str(&x->plan), x->plan.len, e) < 0)
-		return -1;
-	if (t->sim)
-		return sim_artefact(t, x, e);
-	for (int i = 0; i < 2; i++)
-		if (image_build(&x->image, t->spec, BUILDS[i], NULL, NULL, e) < 0 ||
-		    (x->image.ok && copy_built(t, x, BUILDS[i], e) < 0))
-			return -1;
-	return 0;
-}
-
-/* ---- which configurations ---- */
-
-static int legal(struct tune *t, const struct plan_config *c)
-{
-	int ok = 0;
-
-	for (int i = 0; i < t->spec->npublic; i++) {
-		const struct axes *a = t->facts.class == DEVICE_CUDA ? &t->spec->public[i].gpu
-								     : &t->spec->public[i].emu;
-		if (plan_config_legal(t->plan, t->spec, a, &t->facts, c, &ok, NULL) < 0 || !ok)
-			return 0;
-	}
-	return 1;
-}
-
-static int known(const struct tune *t, const struct plan_config *c)
-{
-	for (int i = 0; i < t->n; i++)
-		if (plan_config_equal(&t->entry[i].config, c))
-			return 1;
-	return 0;
-}
-
-static int add(struct tune *t, const struct plan_config *c, struct err *e)
-{
-	struct entry *x = &t->entry[t->n];
-	struct plan *p;
-
-	if (plan_parse(buf_str(&t->plan_text), t->plan_text.len, "plan.json", &p, e) < 0)
-		return -1;
-	int rc = plan_config_set(p, c, e);
-	if (rc == 0) {
-		x->config = *c;
-		sweep_plan_text(p, &x->plan);
-		t->n++;
-	}
-	plan_free(p);
-	return rc;
-}
-
-/* The proposed one, then a walk through the space in an order of the run's SEED and this trial. */
-static int choose(struct tune *t, struct err *e)
-{
-	int64_t size, budget = run_int(&t->s->run, "tune", 8);
-	struct plan_config c;
-	struct rng r;
-	uint8_t seed[32];
-	char text[64];
-
-	if (budget > CONFIGS_MAX)
-		budget = CONFIGS_MAX;
-	t->entry = xcalloc((size_t)CONFIGS_MAX + 1, sizeof *t->entry);
-	plan_config_current(t->plan, &c);
-	if (legal(t, &c) && add(t, &c, e) < 0)
-		return -1;
-	t->own = t->n ? 0 : -1;
-	if (plan_space(t->plan, &size, e) < 0)
-		return 0; /* too large to number: the proposed one only */
-	snprintf(text, sizeof text, "tune:%lld:%s", (long long)t->s->run.seed, t->s->id);
-	hash_bytes(text, strlen(text), seed);
-	rng_open(&r, seed, "order");
-	int64_t looks = size <= 512 ? size : 512, start = (int64_t)rng_below(&r, (uint64_t)size);
-	for (int64_t i = 0; i < looks && t->n < budget; i++) {
-		/* A small space is walked whole, a large one is sampled. */
-		int64_t k = size <= 512 ? (start + i * (size > 2 && size % 7 ? 7 : 1)) % size
-					: (int64_t)rng_below(&r, (uint64_t)size);
-		plan_config_at(t->plan, k, &c);
-		if (!known(t, &c) && legal(t, &c) && add(t, &c, e) < 0) {
-			rng_close(&r);
-			return -1;
-		}
-	}
-	rng_close(&r);
-	return 0;
-}
 
 /* ---- trying them ---- */
 
 static int build_all(struct tune *t, struct err *e)
 {
 	for (int i = 0; i < t->n; i++) {
-		struct entry *x = &t->entry[i];
+		struct tune_entry *x = &t->entry[i];
 		if (image_text(&x->image, t->spec, &t->kernel, &x->plan, "plan.json", e) < 0)
 			return -1;
 		if (!t->sim && image_build(&x->image, t->spec, "emu-fast", NULL, NULL, e) < 0)
@@ -255,7 +71,7 @@ static int cmp_double(const void *a, const void *b)
 }
 
 /* One workload on emu: the public reference, then five timings. */
-static int try_emu(struct tune *t, struct entry *x, int workload, double *median, struct err *e)
+static int try_emu(struct tune *t, struct tune_entry *x, int workload, double *median, struct err *e)
 {
 	struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
 			      .artefact_sha = x->image.box.sha256};
@@ -285,7 +101,7 @@ static int try_emu(struct tune *t, struct entry *x, int workload, double *median
 	return rc;
 }
 
-static int try_sim(struct tune *t, struct entry *x, int workload, double *median, struct err *e)
+static int try_sim(struct tune *t, struct tune_entry *x, int workload, double *median, struct err *e)
 {
 	char key[HASH_HEX + 32], plan_sha[HASH_HEX], sha[HASH_HEX];
 	struct arm *arm;
@@ -308,7 +124,7 @@ static int try_sim(struct tune *t, struct entry *x, int workload, double *median
 static int try_all(struct tune *t, struct err *e)
 {
 	for (int i = 0; i < t->n; i++) {
-		struct entry *x = &t->entry[i];
+		struct tune_entry *x = &t->entry[i];
 		double sum = 0, weight = 0;
 		x->right = x->built;
 		for (int k = 0; k < t->spec->npublic && x->right; k++) {
@@ -324,7 +140,7 @@ static int try_all(struct tune *t, struct err *e)
 }
 
 /* Sanitizers at tiny shapes and a short judge, as the later steps would. */
-static int examine(struct tune *t, struct entry *x, struct err *e)
+static int examine(struct tune *t, struct tune_entry *x, struct err *e)
 {
 	struct proof_report *r = xcalloc(1, sizeof *r);
 	struct proof_out *o = xcalloc(1, sizeof *o);
@@ -360,27 +176,27 @@ static int examine(struct tune *t, struct entry *x, struct err *e)
 	return rc < 0 ? -1 : pass;
 }
 
-static struct entry *best_left(struct tune *t)
+static struct tune_entry *best_left(struct tune *t)
 {
-	struct entry *best = NULL;
+	struct tune_entry *best = NULL;
 
 	for (int i = 0; i < t->n; i++) {
-		struct entry *x = &t->entry[i];
+		struct tune_entry *x = &t->entry[i];
 		if (x->right && (!best || x->score < best->score))
 			best = x;
 	}
 	return best;
 }
 
-/* ---- the stage ---- */
+/* ---- the search ---- */
 
-static void record(struct tune *t, const struct entry *chosen)
+static void record(struct tune *t, const struct tune_entry *chosen)
 {
 	struct jsonw *w = &t->s->v.data;
 
 	jw_arr(w, "configurations");
 	for (int i = 0; i < t->n; i++) {
-		const struct entry *x = &t->entry[i];
+		const struct tune_entry *x = &t->entry[i];
 		jw_obj(w, NULL);
 		jw_obj(w, "values");
 		for (int k = 0; k < t->plan->ntunables; k++)
@@ -400,7 +216,7 @@ static int reject(struct tune *t, const char *code, const char *text, struct err
 {
 	record(t, NULL);
 	verdict_set(&t->s->v, V_REJECT, code, "%s", text);
-	return finish(t, NULL, e);
+	return tune_files(t, NULL, e);
 }
 
 static int search(struct tune *t, struct err *e)
@@ -408,7 +224,7 @@ static int search(struct tune *t, struct err *e)
 	struct lane lane = LANE_INIT;
 	int built = 0;
 
-	if (choose(t, e) < 0)
+	if (tune_choose(t, e) < 0)
 		return -1;
 	if (t->n == 0)
 		return reject(t, "tune.none_legal", "no configuration satisfies the constraints", e);
@@ -422,7 +238,7 @@ static int search(struct tune *t, struct err *e)
 	if (lane_exclusive(&lane, t->s->trial.device, e) < 0 || try_all(t, e) < 0)
 		return -1;
 	lane_drop(&lane);
-	struct entry *x = best_left(t);
+	struct tune_entry *x = best_left(t);
 	struct lane shared = LANE_INIT; /* dropped at the latest when this process ends */
 	if (!x)
 		return reject(t, "tune.none_correct", "no configuration gives correct outputs", e);
@@ -436,7 +252,7 @@ static int search(struct tune *t, struct err *e)
 			record(t, x);
 			lane_write(&lane, &t->s->v.data, "lane");
 			verdict_set(&t->s->v, V_PASS, "ok", "best of %d configurations", t->n);
-			return finish(t, x, e);
+			return tune_files(t, x, e);
 		}
 		x->right = 0;
 		x = best_left(t);
@@ -444,27 +260,109 @@ static int search(struct tune *t, struct err *e)
 	return reject(t, "tune.refused", "the best configurations do not pass the judge", e);
 }
 
+/* ---- on a GPU ---- */
+
+static int passed(struct tune *t, struct lane *lane, struct tune_entry *x, struct err *e)
+{
+	struct jsonw *w = &t->s->v.data;
+
+	lane_drop(lane);
+	record(t, x);
+	jw_bool(w, "by_size", x == t->mixed);
+	gpu_write(&t->gpu, w, "gpu");
+	lane_write(lane, w, "lane");
+	verdict_set(&t->s->v, V_PASS, "ok", "best of %d configurations%s", t->n,
+		    x == t->mixed ? ", chosen by size" : "");
+	return tune_files(t, x, e);
+}
+
+static int forward_gpu(struct tune *t, struct lane *lane, struct err *e)
+{
+	struct tune_entry *x = t->mixed && t->mixed->right ? t->mixed : best_left(t);
+
+	if (!x)
+		return reject(t, "tune.none_correct", "no configuration gives correct outputs", e);
+	for (int i = 0; i < FORWARD && x; i++) {
+		int ok = tune_examine(t, x, e);
+		if (ok < 0)
+			return -1;
+		if (ok)
+			return passed(t, lane, x, e);
+		x->right = 0;
+		x = best_left(t);
+	}
+	return reject(t, "tune.refused", "the best configurations do not pass the judge", e);
+}
+
+/* Compiled without the lane: compilers do not disturb a GPU. */
+static int search_gpu(struct tune *t, struct err *e)
+{
+	static struct lane lane = LANE_INIT; /* dropped at the latest when this process ends */
+	char run[TRIAL_PATH];
+	int built = 0;
+
+	if (tune_choose(t, e) < 0)
+		return -1;
+	if (t->n == 0)
+		return reject(t, "tune.none_legal", "no configuration satisfies the constraints", e);
+	for (int i = 0; i < t->n; i++) {
+		if (tune_build(t, &t->entry[i], e) < 0)
+			return -1;
+		built += t->entry[i].built;
+	}
+	if (!built)
+		return reject(t, "tune.compile", "no configuration compiles", e);
+	run_path(run, t->s->trial.run, "");
+	struct checker_opts o = {.device = t->s->trial.device, .gpu = t->gpu.uuid, .run_dir = run,
+				 .trial = t->s->id, .stage = "tune"};
+	if (gpu_take(&t->s->run, &lane, &t->gpu, e) < 0 || checker_start(&t->checker, &o, e) < 0 ||
+	    worker_pool_check(t->gpu.uuid, e) < 0)
+		return -1;
+	t->proof = (struct proof){.checker = t->checker, .spec = t->spec, .device = t->s->trial.device,
+				  .gpu = t->gpu.uuid, .facts = &t->facts};
+	int rc = tune_time(t, e) < 0 ? -1 : forward_gpu(t, &lane, e);
+	t->s->child_died |= rc < 0 && t->proof.unhealthy;
+	worker_pool_stop();
+	return rc;
+}
+
+/* ---- the step ---- */
+
+static int search_emu(struct tune *t, struct err *e)
+{
+	char run[TRIAL_PATH];
+
+	run_path(run, t->s->trial.run, "");
+	struct checker_opts o = {.device = "emu", .run_dir = run, .trial = t->s->id, .stage = "tune"};
+	if (!t->sim && checker_start(&t->checker, &o, e) < 0)
+		return -1;
+	t->proof = (struct proof){.checker = t->checker, .spec = t->spec, .device = "emu"};
+	return search(t, e);
+}
+
 static int not_needed(struct tune *t, const char *code, const char *text, struct err *e)
 {
 	verdict_set(&t->s->v, V_NA, code, "%s", text);
-	return finish(t, NULL, e);
+	return tune_files(t, NULL, e);
 }
 
 static int work(struct stage *s, struct err *e)
 {
 	struct tune *t = &tune;
 	struct buf text = BUF_INIT;
-	char run[TRIAL_PATH];
 
 	t->s = s;
 	t->own = -1;
-	t->sim = !strcmp(s->trial.device, "sim");
+	t->sim = device_class_of(s->trial.device) == DEVICE_SIM;
+	t->on_gpu = device_class_of(s->trial.device) == DEVICE_CUDA;
+	run_path(t->spec_dir, s->trial.run, "spec");
 	int bad = stage_spec(s, NULL, "spec.json", 1 << 20, &text, e) < 0 ||
 		  spec_parse(buf_str(&text), text.len, "spec.json", &t->spec, e) < 0;
 	buf_free(&text);
 	if (bad || stage_candidate(s, &t->kernel, &t->plan_text, e) < 0 ||
 	    plan_parse(buf_str(&t->plan_text), t->plan_text.len, "plan.json", &t->plan, e) < 0 ||
-	    facts_find(s->trial.device, &t->facts, e) < 0)
+	    facts_of_run(&s->run, s->trial.device, &t->facts, e) < 0 ||
+	    (t->on_gpu && gpu_of_run(&s->run, &t->gpu, e) < 0))
 		return -1;
 	const char *kind = s->v.proposer ? json_get_str(s->v.proposer, "kind", "") : "";
 	if (!strcmp(kind, "sweep"))
@@ -473,12 +371,7 @@ static int work(struct stage *s, struct err *e)
 		return not_needed(t, "tune.adopted", "an adopted candidate is judged as it is", e);
 	if (t->plan->ntunables == 0)
 		return not_needed(t, "tune.no_tunables", "the plan has no tunables", e);
-	run_path(run, s->trial.run, "");
-	struct checker_opts o = {.device = "emu", .run_dir = run, .trial = s->id, .stage = "tune"};
-	if (!t->sim && checker_start(&t->checker, &o, e) < 0)
-		return -1;
-	t->proof = (struct proof){.checker = t->checker, .spec = t->spec, .device = "emu"};
-	int rc = search(t, e);
+	int rc = t->on_gpu ? search_gpu(t, e) : search_emu(t, e);
 	proof_isolation(&t->proof, &s->v);
 	return rc;
 }
@@ -489,7 +382,7 @@ int main(int argc, char **argv)
 	int rc = stage_main(argc, argv, &about);
 
 	checker_stop(tune.checker);
-	for (int i = 0; i < tune.n; i++) {
+	for (int i = 0; i < tune.n + !!tune.mixed; i++) {
 		buf_free(&tune.entry[i].plan);
 		image_free(&tune.entry[i].image);
 	}
