@@ -91,15 +91,12 @@ struct sums {
 };
 
 struct walk {
-	struct compare_result *r;
 	const struct compare_bounds *b;
 	const struct compare_side *s;
 	double rms;              /* of the whole reference */
-	double worst;
-	size_t wrong, nonfinite, nan, poisoned;
-	double row_l2, ratio;
+	struct compare_figures f;
 	double ref_before;
-	int narrow, biased;
+	int narrow;
 	struct sums all;
 };
 
@@ -139,7 +136,9 @@ static void walk_element(struct walk *w, struct sums *g, size_t i)
 	double err = error_of(got, ref, rounded);
 	double bound = w->b->atol_rms * w->rms + w->b->rtol * fabs(ref);
 
-	if (isinf(rounded)) {
+	/* An infinite reference in a type without infinity: nothing is right, least of all by an
+	 * infinite bound. */
+	if (isinf(rounded) || isinf(ref)) {
 		bound = 0;
 		ref = 0;
 	}
@@ -147,18 +146,18 @@ static void walk_element(struct walk *w, struct sums *g, size_t i)
 		err = got == rounded ? 0 : INFINITY;
 		bound = 0;
 	}
-	if (!(err <= bound)) {
-		w->wrong++;
-		w->nonfinite += isfinite(got) ? 0 : 1;
-		w->nan += isnan(got) ? 1 : 0;
+	if (!(err <= bound && err < INFINITY)) {
+		w->f.wrong++;
+		w->f.nonfinite += isfinite(got) ? 0 : 1;
+		w->f.nan += isnan(got) ? 1 : 0;
 		size_t k = dtype_size(s->dtype);
 		if (s->poison)
-			w->poisoned += !memcmp((const char *)s->got + i * k,
+			w->f.poisoned += !memcmp((const char *)s->got + i * k,
 					       (const char *)s->poison + i * k, k);
 	}
 	double over = err == 0 ? 0 : bound > 0 ? err / bound : INFINITY;
-	if (!(over <= w->worst))
-		w->worst = over;
+	if (!(over <= w->f.worst))
+		w->f.worst = over;
 	if (w->narrow)
 		walk_bias(w, g, got, ref);
 	g->err2 += err * err;
@@ -181,15 +180,15 @@ static void walk_group(struct walk *w, struct sums *g)
 	double typical = sqrt(g->ref2 / n), floor_rms = w->b->ratio_floor * typical;
 	double l2 = g->err2 == 0 ? 0 : sqrt(g->err2) / sqrt(g->ref2 > 0 ? g->ref2 : n * w->rms * w->rms);
 
-	if (!(l2 <= w->row_l2))
-		w->row_l2 = l2;
+	if (!(l2 <= w->f.row_l2))
+		w->f.row_l2 = l2;
 	if (w->s->base && g->err2 > 0) {
 		double base = sqrt(g->base2 / n);
 		double ratio = sqrt(g->err2 / n) / (base > floor_rms ? base : floor_rms);
-		if (!(ratio <= w->ratio))
-			w->ratio = ratio;
+		if (!(ratio <= w->f.ratio))
+			w->f.ratio = ratio;
 	}
-	w->biased |= is_biased(w, g);
+	w->f.biased |= is_biased(w, g);
 	w->all.err2 += g->err2;
 	w->all.ref2 += g->ref2;
 	w->all.n += g->n;
@@ -202,40 +201,53 @@ static void keep(double *have, double v)
 		*have = v;
 }
 
-static void walk_verdict(struct walk *w)
+void compare_conclude(struct compare_result *r, const struct compare_bounds *b,
+		      const struct compare_side *s, const struct compare_figures *f)
 {
-	const struct compare_side *s = w->s;
-	double l2 = w->all.err2 == 0 ? 0 : sqrt(w->all.err2) / sqrt(w->all.ref2);
 	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
 	const char *code = NULL;
 
-	if (w->poisoned && w->poisoned * 2 >= w->wrong)
+	if (f->poisoned && f->poisoned * 2 >= f->wrong)
 		code = "judge.unwritten";
-	else if (w->nan)
+	else if (f->nan)
 		code = "judge.nan";
-	else if (w->nonfinite)
+	else if (f->nonfinite)
 		code = "judge.nonfinite";
-	else if (w->wrong && s->exact)
+	else if (f->wrong && s->exact)
 		code = "judge.exact";
-	else if (w->wrong)
+	else if (f->wrong)
 		code = "judge.element";
-	else if (!s->exact && big && !(l2 <= w->b->rel_l2))
+	else if (!s->exact && big && !(f->rel_l2 <= b->rel_l2))
 		code = "judge.rel_l2";
-	else if (!s->exact && big && !(w->row_l2 <= w->b->row_rel_l2))
+	else if (!s->exact && big && !(f->row_l2 <= b->row_rel_l2))
 		code = "judge.row";
-	else if (!s->exact && s->base && !(w->ratio <= w->b->error_ratio * s->slack))
+	else if (!s->exact && s->base && !(f->ratio <= b->error_ratio * s->slack))
 		code = "judge.error_ratio";
-	else if (w->biased)
+	else if (f->biased)
 		code = "judge.bias";
-	keep(&w->r->worst, w->worst);
-	keep(&w->r->rel_l2, l2);
-	keep(&w->r->row_l2, w->row_l2);
-	keep(&w->r->ratio, w->ratio);
-	if (code && w->r->pass) {
-		w->r->wrong = (double)w->wrong / (double)s->n;
-		w->r->poison = (double)w->poisoned / (double)s->n;
-		compare_fail(w->r, code, s->name);
+	keep(&r->worst, f->worst);
+	keep(&r->rel_l2, f->rel_l2);
+	keep(&r->row_l2, f->row_l2);
+	keep(&r->ratio, f->ratio);
+	if (code && r->pass) {
+		r->wrong = (double)f->wrong / (double)s->n;
+		r->poison = (double)f->poisoned / (double)s->n;
+		compare_fail(r, code, s->name);
 	}
+}
+
+size_t compare_group(size_t n, size_t row)
+{
+	size_t group = row;
+
+	while (group < GROUP && group < n)
+		group += row;
+	return group;
+}
+
+int compare_narrow(const struct compare_bounds *b, enum dtype t, size_t n, int exact)
+{
+	return !exact && dtype_mantissa(t) < 24 && n >= GROUP && isfinite(b->bias);
 }
 
 static int reference_rms(const struct compare_side *s, double *rms)
@@ -249,23 +261,21 @@ static int reference_rms(const struct compare_side *s, double *rms)
 		sum += isinf(v) ? 0 : v * v;
 	}
 	*rms = sqrt(sum / (double)s->n);
-	return 0;
+	return isfinite(*rms) ? 0 : -1; /* beyond 1e154 every bound would be infinite */
 }
 
 static void compare_floats(struct compare_result *r, const struct compare_bounds *b,
 			   const struct compare_side *s)
 {
-	struct walk w = {.r = r, .b = b, .s = s};
+	struct walk w = {.b = b, .s = s};
 	struct sums g = {0};
 
-	w.narrow = !s->exact && dtype_mantissa(s->dtype) < 24 && s->n >= GROUP && isfinite(b->bias);
+	w.narrow = compare_narrow(b, s->dtype, s->n, s->exact);
 	if (reference_rms(s, &w.rms) < 0) {
 		compare_fail(r, "judge.reference", s->name);
 		return;
 	}
-	size_t group = s->row;
-	while (group < GROUP && group < s->n)
-		group += s->row;
+	size_t group = compare_group(s->n, s->row);
 	for (size_t i = 0; i < s->n; i++) {
 		walk_element(&w, &g, i);
 		/* A short tail joins the group before it. */
@@ -274,7 +284,8 @@ static void compare_floats(struct compare_result *r, const struct compare_bounds
 	}
 	if (g.n)
 		walk_group(&w, &g);
-	walk_verdict(&w);
+	w.f.rel_l2 = w.all.err2 == 0 ? 0 : sqrt(w.all.err2) / sqrt(w.all.ref2);
+	compare_conclude(r, b, s, &w.f);
 }
 
 /* Integers by their own type: a double would merge neighbours beyond 2^53. */
@@ -289,6 +300,12 @@ static void compare_integers(struct compare_result *r, const struct compare_side
 		wrong++;
 		poisoned += s->poison && !memcmp(got, (const char *)s->poison + i * k, k);
 	}
+	compare_conclude_integers(r, s, wrong, poisoned);
+}
+
+void compare_conclude_integers(struct compare_result *r, const struct compare_side *s, uint64_t wrong,
+			       uint64_t poisoned)
+{
 	if (!wrong)
 		return;
 	keep(&r->worst, INFINITY);

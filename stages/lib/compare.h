@@ -71,6 +71,23 @@ void compare_output(struct compare_result *r, const struct spec_compare *c,
 /* Fail with a code unless already failed. */
 void compare_fail(struct compare_result *r, const char *code, const char *output);
 
+/*
+ * For those who walk an output elsewhere (gpu_check.h): the same rules on the figures of the walk.
+ * Rows shorter than 128 elements are merged into groups; the last group takes the rest.
+ */
+struct compare_figures {
+	uint64_t wrong, nonfinite, nan, poisoned;
+	double worst, rel_l2, row_l2, ratio;
+	int biased;
+};
+size_t compare_group(size_t n, size_t row); /* elements of a group */
+int compare_narrow(const struct compare_bounds *b, enum dtype t, size_t n, int exact); /* look for bias? */
+/* Of `s`: name, dtype, n, exact, slack, and whether there is a base. */
+void compare_conclude(struct compare_result *r, const struct compare_bounds *b,
+		      const struct compare_side *s, const struct compare_figures *f);
+void compare_conclude_integers(struct compare_result *r, const struct compare_side *s, uint64_t wrong,
+			       uint64_t poisoned);
+
 /* compare_sets.c: the comparators that judge a set or an order. Return NULL or a reason code. */
 const char *compare_set(const struct spec_compare *c, const struct compare_side *s, double *wrong);
 

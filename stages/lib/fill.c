@@ -319,10 +319,15 @@ static int job_open(struct job *j, const struct spec *s, const struct axes *a, i
 	return 0;
 }
 
-static int fill_whole(struct job *j, enum fill_regime regime, int wide, struct err *e)
+static int fill_whole(struct job *j, enum fill_how how, struct err *e)
 {
-	int is_float = dtype_is_float(j->dt);
-
+	switch (how) {
+	case FILL_MIXED: fill_mixed(j); return 0;
+	case FILL_NEAR_EQUAL: fill_near_equal(j); return 0;
+	case FILL_EXACT_WIDE: fill_exact(j, 1); return 0;
+	case FILL_EXACT_SMALL: fill_exact(j, 0); return 0;
+	default: break;
+	}
 	switch (j->t->fill.kind) {
 	case FILL_PERMUTATION: fill_permutation(j); return 0;
 	case FILL_PAGE_TABLE: return fill_pages(j, e);
@@ -330,65 +335,66 @@ static int fill_whole(struct job *j, enum fill_regime regime, int wide, struct e
 	case FILL_INDPTR: return fill_indptr(j, e);
 	default: break;
 	}
-	if (is_float && (regime == REGIME_EXACT_A || regime == REGIME_EXACT_B)) {
-		fill_exact(j, wide);
-	} else if (is_float && is_free(&j->t->fill) && regime == REGIME_MIXED) {
-		fill_mixed(j);
-	} else if (is_float && is_free(&j->t->fill) && regime == REGIME_NEAR_EQUAL && j->t->rank > 1) {
-		fill_near_equal(j);
-	} else {
-		for (size_t i = 0; i < j->n; i++)
-			dtype_store(j->dt, j->out, i, draw_one(j));
-	}
+	for (size_t i = 0; i < j->n; i++)
+		dtype_store(j->dt, j->out, i, draw_one(j));
 	return 0;
 }
 
-static void swap_elements(struct job *j, size_t a, size_t b)
-{
-	size_t w = dtype_size(j->dt);
-	uint8_t x[8];
-
-	memcpy(x, j->out + a * w, w);
-	memcpy(j->out + a * w, j->out + b * w, w);
-	memcpy(j->out + b * w, x, w);
-}
-
-/* Change a few random elements in place, keeping what the fill promises. Normals get a large
- * value: its absence must show in the output. */
-static void perturb(struct job *j, enum fill_regime regime, int wide)
+/* A few random elements to change, keeping what the fill promises. Normals get a large value: its
+ * absence must show in the output. Nothing drawn here depends on the tensor's content. */
+static int draw_changes(struct job *j, enum fill_regime regime, int wide, struct fill_change *c)
 {
 	int exact = regime == REGIME_EXACT_A || regime == REGIME_EXACT_B;
-	int count = 2 + (int)rng_below(&j->r, 3);
+	int count = 2 + (int)rng_below(&j->r, 3), n = 0;
 
 	for (int k = 0; k < count && j->n; k++) {
-		size_t at = (size_t)rng_below(&j->r, j->n);
-		size_t base = at / j->row * j->row;
+		struct fill_change x = {.kind = FILL_SET, .at = rng_below(&j->r, j->n)};
+		size_t base = (size_t)x.at / j->row * j->row;
 		double big = (rng_below(&j->r, 2) ? 1 : -1) * (3 + 2 * rng_unit(&j->r));
 
 		switch (j->t->fill.kind) {
 		case FILL_PERMUTATION:
 		case FILL_SKEWED_ROUTING:
-			swap_elements(j, at, base + (size_t)rng_below(&j->r, j->row));
+			x.kind = FILL_SWAP;
+			x.other = base + rng_below(&j->r, j->row);
 			break;
 		case FILL_PAGE_TABLE:
-			swap_elements(j, at, (size_t)rng_below(&j->r, j->n));
+			x.kind = FILL_SWAP;
+			x.other = rng_below(&j->r, j->n);
 			break;
 		case FILL_INDPTR:
 		case FILL_CONSTANT:
-		case FILL_ZEROS:
-			break;
+		case FILL_ZEROS: continue;
 		default:
 			if (exact && dtype_is_float(j->dt)) {
-				double top = wide ? ldexp(1, j->bits) : 1;
-				double now = dtype_load(j->dt, j->out, at);
-				dtype_store(j->dt, j->out, at, now > 0 ? -top : top);
+				x.kind = FILL_FLIP;
+				x.value = wide ? ldexp(1, j->bits) : 1;
 			} else if (is_free(&j->t->fill)) {
-				dtype_store(j->dt, j->out, at, j->t->fill.mean + j->t->fill.std * big);
+				x.value = j->t->fill.mean + j->t->fill.std * big;
 			} else {
-				dtype_store(j->dt, j->out, at, draw_one(j));
+				x.value = draw_one(j);
 			}
 		}
+		c[n++] = x;
 	}
+	return n;
+}
+
+static void apply(const struct job *j, const struct fill_change *c)
+{
+	size_t w = dtype_size(j->dt), a = (size_t)c->at * w, b = (size_t)c->other * w;
+	uint8_t x[8];
+
+	if (c->kind == FILL_SWAP) {
+		memcpy(x, j->out + a, w);
+		memcpy(j->out + a, j->out + b, w);
+		memcpy(j->out + b, x, w);
+		return;
+	}
+	double v = c->value;
+	if (c->kind == FILL_FLIP && dtype_load(j->dt, j->out, (size_t)c->at) > 0)
+		v = -v;
+	dtype_store(j->dt, j->out, (size_t)c->at, v);
 }
 
 /* The wide operand of EXACT_A is the first float tensor; of EXACT_B the second. */
@@ -406,25 +412,63 @@ int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regi
 {
 	struct job j;
 	char label[160];
-	int wide = is_wide(s, i, regime);
+	struct fill_way w;
 
-	if (job_open(&j, s, a, i, e) < 0)
+	if (job_open(&j, s, a, i, e) < 0 || fill_describe(s, a, i, regime, &w, e) < 0)
 		return -1;
 	j.out = out;
 	int r = 0;
 	if (set_key) {
 		snprintf(label, sizeof label, "fill:%s:%s", s->input[i].name, fill_regime_name(regime));
 		rng_open(&j.r, set_key, label);
-		r = j.n ? fill_whole(&j, regime, wide, e) : 0;
+		r = j.n ? fill_whole(&j, w.how, e) : 0;
 		rng_close(&j.r);
 	}
 	if (r == 0 && rep_key) {
-		snprintf(label, sizeof label, "perturb:%s", s->input[i].name);
-		rng_open(&j.r, rep_key, label);
-		perturb(&j, regime, wide);
-		rng_close(&j.r);
+		struct fill_change c[FILL_CHANGES];
+		int n = 0;
+		r = fill_changes(s, a, i, regime, rep_key, c, &n, e);
+		for (int k = 0; k < n; k++)
+			apply(&j, &c[k]);
 	}
 	return r;
+}
+
+int fill_changes(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+		 const uint8_t rep_key[32], struct fill_change out[FILL_CHANGES], int *n, struct err *e)
+{
+	struct job j;
+	char label[160];
+
+	if (job_open(&j, s, a, i, e) < 0)
+		return -1;
+	snprintf(label, sizeof label, "perturb:%s", s->input[i].name);
+	rng_open(&j.r, rep_key, label);
+	*n = draw_changes(&j, regime, is_wide(s, i, regime), out);
+	rng_close(&j.r);
+	return 0;
+}
+
+int fill_describe(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+		  struct fill_way *w, struct err *e)
+{
+	struct job j;
+
+	if (job_open(&j, s, a, i, e) < 0)
+		return -1;
+	const struct spec_fill *f = &j.t->fill;
+	int is_float = dtype_is_float(j.dt), exact = regime == REGIME_EXACT_A || regime == REGIME_EXACT_B;
+	*w = (struct fill_way){.n = j.n, .row = j.row, .from = j.from, .to = j.to, .bits = j.bits};
+	if (f->kind == FILL_PERMUTATION || f->kind == FILL_PAGE_TABLE || f->kind == FILL_SKEWED_ROUTING ||
+	    f->kind == FILL_INDPTR)
+		w->how = FILL_STRUCTURED;
+	else if (is_float && exact)
+		w->how = is_wide(s, i, regime) ? FILL_EXACT_WIDE : FILL_EXACT_SMALL;
+	else if (is_float && is_free(f) && regime == REGIME_MIXED)
+		w->how = FILL_MIXED;
+	else if (is_float && is_free(f) && regime == REGIME_NEAR_EQUAL && j.t->rank > 1)
+		w->how = FILL_NEAR_EQUAL;
+	return 0;
 }
 
 int fill_scalar(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,

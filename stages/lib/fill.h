@@ -39,6 +39,32 @@ uint32_t fill_regimes(const struct spec *s, const struct axes *a);
  * already, only the rep's changes are made. */
 int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 	       const uint8_t set_key[32], const uint8_t *rep_key, void *out, struct err *e);
+/* How an input is drawn, for those who draw it elsewhere (gpu_check.h). */
+enum fill_how {
+	FILL_PLAIN = 0,   /* element by element, as the spec's fill says */
+	FILL_STRUCTURED,  /* by fill_input only */
+	FILL_MIXED, FILL_NEAR_EQUAL, FILL_EXACT_WIDE, FILL_EXACT_SMALL,
+};
+struct fill_way {
+	enum fill_how how;
+	uint64_t n, row;     /* elements, and of the last dimension */
+	int64_t from, to;    /* expressions of the fill, in numbers */
+	int bits;            /* of a wide operand: integers up to 2^bits */
+};
+int fill_describe(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+		  struct fill_way *w, struct err *e);
+
+/* The rep's changes to an input, to be made in this order. They do not depend on its content. */
+enum { FILL_CHANGES = 4 };
+enum fill_change_kind { FILL_SET, FILL_FLIP, FILL_SWAP };
+struct fill_change {
+	enum fill_change_kind kind;
+	uint64_t at, other;  /* elements; other: of a swap */
+	double value;        /* flip: -value where the element is above zero, else value */
+};
+int fill_changes(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
+		 const uint8_t rep_key[32], struct fill_change out[FILL_CHANGES], int *n, struct err *e);
+
 /* Scalar input `i`: drawn anew for every rep. The value as the dtype can hold it. */
 int fill_scalar(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 		const uint8_t rep_key[32], double *out, struct err *e);
