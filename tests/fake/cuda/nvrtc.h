@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const places[] = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.13",
-				     "/usr/local/cuda/lib64/libnvrtc.so.12"};
+static const char *const nvrtc_places[] = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.13",
+					   "/usr/local/cuda/lib64/libnvrtc.so.12"};
 
 typedef struct program_st *program;
 #define NVRTC_CALLS(X) \
@@ -34,8 +34,8 @@ NVRTC_CALLS(X)
 static int nvrtc_open(void)
 {
 	void *lib = NULL, *p;
-	for (size_t i = 0; !lib && i < sizeof places / sizeof *places; i++)
-		lib = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; !lib && i < sizeof nvrtc_places / sizeof *nvrtc_places; i++)
+		lib = dlopen(nvrtc_places[i], RTLD_NOW | RTLD_LOCAL);
 #define X(name, args) \
 	if (!lib || !(p = dlsym(lib, #name))) \
 		return 0; \
