@@ -14,29 +14,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int globals_find(struct gpu_module *m, struct err *e)
+const char *gpu_symbol(const struct gpu_module *m, const char *entry)
 {
-	struct cubin *c = xcalloc(1, sizeof *c);
-	int rc = cubin_parse(m->bytes, m->len, c, e);
+	const struct cubin_entry *x = cubin_find(m->cubin, entry);
 
-	for (int i = 0; i < c->nglobals && !rc; i++) {
-		struct gpu_global *g = &m->global[m->nglobals];
-		CUresult r = m->nglobals < GPU_GLOBALS
-				     ? cu.ModuleGetGlobal(&g->at, &g->bytes, m->module, c->global[i].name)
-				     : CUDA_NOT_FOUND;
-		if (r == CUDA_OK && g->bytes > 0)
-			m->nglobals++;
-		else if (r != CUDA_OK)
+	return x ? x->name : entry;
+}
+
+/* The driver finds variables that are local to their file, too (measured); of two that share a name it
+ * finds one, so the size must be right. What it does not find is restored by loading anew. */
+static int global_find(const struct gpu_module *m, const struct cubin_global *c, struct gpu_global *g)
+{
+	return cu.ModuleGetGlobal(&g->at, &g->bytes, m->module, c->name) == CUDA_OK && g->bytes == c->bytes;
+}
+
+static void globals_find(struct gpu_module *m)
+{
+	const struct cubin *c = m->cubin;
+
+	m->reload = c->reload && c->nglobals == CUBIN_GLOBALS;
+	for (int i = 0; i < c->nglobals; i++) {
+		struct gpu_global g = {0};
+		int twice = 0;
+		if (c->global[i].bytes == 0)
+			continue;
+		int found = m->nglobals < GPU_GLOBALS && global_find(m, &c->global[i], &g);
+		for (int k = 0; k < m->nglobals; k++)
+			twice |= m->global[k].at == g.at;
+		if (found && !twice)
+			m->global[m->nglobals++] = g;
+		else
 			m->reload = 1;
 	}
-	/* bytes that belong to no name: literals, jump tables */
-	uint64_t named = 0;
-	for (int i = 0; i < m->nglobals; i++)
-		named += m->global[i].bytes;
-	if (!rc && c->global_bytes > named && c->nglobals == 0)
-		m->reload = 1;
-	free(c);
-	return rc;
 }
 
 static int images_map(struct gpu_module *m, size_t bytes, struct err *e)
@@ -103,11 +112,18 @@ int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char te
 		snprintf(text, GPU_TEXT, "the driver does not load the artefact: %s", cuda_error(r));
 		return 1;
 	}
-	if (globals_find(m, e) || images_take(m, e)) {
+	m->cubin = xcalloc(1, sizeof *m->cubin);
+	int rc = cubin_parse(m->bytes, m->len, m->cubin, e);
+	if (rc == 0)
+		globals_find(m);
+	/* nothing to copy back into a module that is loaded anew */
+	if (rc == 0 && m->reload)
+		m->nglobals = 0;
+	if (rc == 0)
+		rc = images_take(m, e);
+	if (rc)
 		gpu_module_unload(m);
-		return -1;
-	}
-	return 0;
+	return rc;
 }
 
 void gpu_module_unload(struct gpu_module *m)
@@ -121,28 +137,17 @@ void gpu_module_unload(struct gpu_module *m)
 	if (m->module)
 		cu.ModuleUnload(m->module);
 	free(m->bytes);
+	free(m->cubin);
 	memset(m, 0, sizeof *m);
 }
 
-/* The same cubin once more. Globals that have names may lie elsewhere afterwards. */
 int gpu_module_again(struct gpu_module *m, struct err *e)
 {
-	struct cubin *c;
 	CUresult r = cu.ModuleUnload(m->module);
 
 	m->module = NULL;
 	if (r == CUDA_OK)
 		r = cu.ModuleLoadData(&m->module, m->bytes);
-	if (r)
-		return cuda_fail(e, "cuModuleLoadData", r);
 	m->loads++;
-	c = xcalloc(1, sizeof *c);
-	int rc = cubin_parse(m->bytes, m->len, c, e), n = 0;
-	for (int i = 0; i < c->nglobals && !rc && n < m->nglobals; i++) {
-		struct gpu_global g = m->global[n];
-		if (cu.ModuleGetGlobal(&g.at, &g.bytes, m->module, c->global[i].name) == CUDA_OK && g.bytes > 0)
-			m->global[n++] = g;
-	}
-	free(c);
-	return rc;
+	return r ? cuda_fail(e, "cuModuleLoadData", r) : 0;
 }

@@ -120,7 +120,7 @@ static int functions_bind(struct gpu_prepared *p, char text[GPU_TEXT], struct er
 
 	for (int i = 0; i < p->attributes; i++) {
 		const char *entry = p->function[i].entry;
-		if ((r = cu.ModuleGetFunction(&f, p->m->module, entry)) != 0)
+		if ((r = cu.ModuleGetFunction(&f, p->m->module, gpu_symbol(p->m, entry))) != 0)
 			return refused("not found in the module", entry, r, text, e);
 		r = cu.FuncSetAttribute(f, CU_FUNC_MAX_DYNAMIC, p->function[i].shared);
 		if (r)

@@ -22,6 +22,8 @@
 #include "cuda_api.h"
 #include "plan.h"
 
+struct cubin;
+
 enum { GPU_GLOBALS = 64, GPU_TEXT = 256 };
 
 struct gpu_module {
@@ -38,7 +40,11 @@ struct gpu_module {
 	int loads;   /* how often that was done: functions of an earlier load are gone */
 	void *bytes; /* cubin, kept for that */
 	size_t len;
+	struct cubin *cubin; /* what is in it */
 };
+
+/* The symbol of a plan's entry: C++ names are mangled. */
+const char *gpu_symbol(const struct gpu_module *m, const char *entry);
 
 int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char text[GPU_TEXT], struct err *e);
 void gpu_module_unload(struct gpu_module *m);

@@ -1,0 +1,426 @@
+/*
+ * test_worker.c - a worker on the fake driver (tests/fake/cuda): start, memory, reps, faults.
+ *
+ * Needs NVRTC, which makes the real cubins that the fake driver reads; skipped without.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "../../stages/lib/box_call.h"
+#include "../../stages/lib/buf.h"
+#include "../../stages/lib/cuda_api.h"
+#include "../../stages/lib/file.h"
+#include "../../stages/lib/worker_call.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GPU "GPU-fa4e0000-0000-4000-8000-000000000001"
+#define CHECK(x) assert_int_equal(x, CUDA_OK)
+
+enum { N = 1000, MEMS = 3 };
+
+static struct buf cubin = BUF_INIT, crowded = BUF_INIT; /* the second has more variables than a list holds */
+static const char *why_not;
+
+/* ---- memory, as the checker makes it ---- */
+
+static struct set {
+	struct mem_layout l;
+	int fd[3];
+	CUdeviceptr at[3]; /* our mapping of each segment */
+} set[MEMS];
+
+static float *payload(int mem, int buffer)
+{
+	const struct mem_buf *b = &set[mem].l.buf[buffer];
+	return (float *)(uintptr_t)(set[mem].at[buffer] + (b->addr - b->seg_addr));
+}
+
+static void set_make(int mem)
+{
+	struct set *s = &set[mem];
+	struct err e = {0};
+	struct rng r;
+	uint8_t key[32] = {(uint8_t)mem};
+	CUmemProp prop = {.type = CU_MEM_PINNED, .handle_types = CU_MEM_POSIX_FD, .location = {CU_MEM_ON_DEVICE, 0}};
+	CUmemAccess rw = {{CU_MEM_ON_DEVICE, 0}, CU_MEM_READ_WRITE};
+	size_t unit;
+
+	CHECK(cu.MemGetAllocationGranularity(&unit, &prop, 0));
+	s->l.page = unit;
+	assert_int_equal(mem_add(&s->l, "x", MEM_INPUT, 0, DT_F32, N * 4, &e), 0);
+	assert_int_equal(mem_add(&s->l, "y", MEM_INPUT, 1, DT_F32, N * 4, &e), 0);
+	assert_int_equal(mem_add(&s->l, "out", MEM_OUTPUT, 0, DT_F32, N * 4, &e), 0);
+	rng_open(&r, key, "memory");
+	do
+		assert_int_equal(mem_plan(&s->l, 0, &r, &e), 0);
+	while (mem > 0 && mem_overlaps(&s->l, &set[mem - 1].l));
+	rng_close(&r);
+	for (int i = 0; i < 3; i++) {
+		const struct mem_buf *b = &s->l.buf[i];
+		CUmemHandle h;
+		CHECK(cu.MemCreate(&h, b->seg_len, &prop, 0));
+		CHECK(cu.MemExport(&s->fd[i], h, CU_MEM_POSIX_FD, 0));
+		CHECK(cu.MemAddressReserve(&s->at[i], b->seg_len, 0, 0, 0));
+		CHECK(cu.MemMap(s->at[i], b->seg_len, 0, h, 0));
+		CHECK(cu.MemSetAccess(s->at[i], b->seg_len, &rw, 1));
+	}
+}
+
+static void set_fill(int mem, float a)
+{
+	float x[N], y[N], out[N];
+
+	for (int i = 0; i < N; i++) {
+		x[i] = a * (float)i;
+		y[i] = 1;
+		out[i] = -1;
+	}
+	CHECK(cu.MemcpyHtoD((CUdeviceptr)(uintptr_t)payload(mem, 0), x, sizeof x));
+	CHECK(cu.MemcpyHtoD((CUdeviceptr)(uintptr_t)payload(mem, 1), y, sizeof y));
+	CHECK(cu.MemcpyHtoD((CUdeviceptr)(uintptr_t)payload(mem, 2), out, sizeof out));
+}
+
+/* How many elements of the output are x + y. */
+static int set_right(int mem, float a)
+{
+	float out[N];
+	int n = 0;
+
+	CHECK(cu.MemcpyDtoH(out, (CUdeviceptr)(uintptr_t)payload(mem, 2), sizeof out));
+	for (int i = 0; i < N; i++)
+		n += out[i] == a * (float)i + 1;
+	return n;
+}
+
+/* ---- start ---- */
+
+static int compile(const struct buf *text, struct buf *out)
+{
+	struct err e = {0};
+	static struct box_result r;
+	struct box_request q = {.mode = "cuda", .source = buf_str(text), .source_len = text->len, .arch = "sm_90a",
+				.trusted = 1};
+
+	memset(&r, 0, sizeof r);
+	int rc = box_compile(&q, &r, &e);
+	if (rc < 0 && e.code == EX_NOENV) {
+		why_not = "no NVRTC here";
+		return 0;
+	}
+	if (rc == 0 && r.ok)
+		rc = file_read(r.path, 1 << 24, out, &e);
+	else
+		fprintf(stderr, "cannot compile: %s\n", rc < 0 ? e.text : r.message);
+	box_result_free(&r);
+	return rc < 0 || out->len == 0 ? -1 : 0;
+}
+
+static int compile_both(void)
+{
+	struct buf text = BUF_INIT;
+	struct err e = {0};
+
+	if (file_read("tests/fake/cuda/kernels/add.cu", 1 << 20, &text, &e) < 0)
+		return -1;
+	int rc = compile(&text, &cubin);
+	for (int i = 0; i < 80; i++)
+		buf_addf(&text, "__device__ int pad_%d;\n", i);
+	buf_adds(&text, "extern \"C\" __global__ void pads(int *o)\n{\n	o[0] = 0");
+	for (int i = 0; i < 80; i++)
+		buf_addf(&text, " + pad_%d++", i);
+	buf_adds(&text, ";\n}\n");
+	if (rc == 0 && !why_not)
+		rc = compile(&text, &crowded);
+	buf_free(&text);
+	return rc;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	char self[PATH_MAX], path[PATH_MAX + 32];
+	struct err e = {0};
+	CUdevice dev;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (n < 0)
+		return -1;
+	self[n] = 0;
+	*strrchr(self, '/') = 0;
+	snprintf(path, sizeof path, "%s/fake/cuda", self);
+	setenv("LD_LIBRARY_PATH", path, 1); /* for the worker */
+	strcat(path, "/libcuda.so.1");
+	if (!dlopen(path, RTLD_NOW)) { /* found by its name from now on */
+		why_not = "no fake driver was built";
+		return 0;
+	}
+	if (compile_both() < 0 || cuda_start(&dev, &e) < 0) {
+		fprintf(stderr, "cannot set up: %s\n", e.text);
+		return -1;
+	}
+	for (int i = 0; i < MEMS && !why_not; i++)
+		set_make(i);
+	return 0;
+}
+
+static struct worker *worker_new(void)
+{
+	struct worker_opts o = {.gpu = GPU, .timeout_ns = 20000000000};
+	struct worker *w;
+	struct err e = {0};
+
+	if (why_not) {
+		print_message("skipped: %s\n", why_not);
+		skip();
+	}
+	if (worker_start(&w, &o, &e) < 0)
+		fail_msg("worker_start: %s", e.text);
+	for (int i = 0; i < MEMS; i++)
+		assert_int_equal(worker_map(w, i, &set[i].l, set[i].fd, &e), 0);
+	return w;
+}
+
+static const struct buf *artefact = &cubin;
+
+static void load(struct worker *w, int slot, const char *entry, int windows, int nargs, struct worker_result *r)
+{
+	static const int mem[MEMS] = {0, 1, 2};
+	struct launch_arg arg[5] = {
+		{.kind = ARG_BUFFER, .role = ROLE_INPUT, .index = 0}, {.kind = ARG_BUFFER, .role = ROLE_INPUT, .index = 1},
+		{.kind = ARG_BUFFER, .role = ROLE_OUTPUT, .index = 0}, {.kind = ARG_BYTES, .n = 4},
+		{.kind = ARG_BYTES, .n = 4},
+	};
+	struct launch l = {.grid = {4, 1, 1}, .block = {256, 1, 1}, .cluster = {1, 1, 1}, .nargs = nargs, .arg = arg};
+	struct launches all = {.n = 1, .launch = &l};
+	int n = N, us = 20;
+	struct err e = {0};
+
+	memcpy(arg[3].data, &n, 4);
+	memcpy(arg[4].data, &us, 4);
+	snprintf(l.entry, sizeof l.entry, "%s", entry);
+	if (worker_load(w, slot, artefact->data, artefact->len, &all, NULL, windows, mem, r, &e) < 0)
+		fail_msg("worker_load: %s", e.text);
+}
+
+static void run(struct worker *w, int slot, const struct worker_run *q, struct worker_result *r)
+{
+	struct err e = {0};
+
+	if (worker_run(w, slot, q, r, &e) < 0)
+		fail_msg("worker_run: %s", e.text);
+}
+
+/* ---- tests ---- */
+
+static void a_rep_is_right_and_timed(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1}, drained = {.scrub_seed = 2, .drain = 1};
+	struct err e = {0};
+
+	assert_true(confine_minimum(worker_isolation(w)));
+	load(w, 0, "add_good", 1, 5, &r);
+	assert_int_equal(r.outcome, WORKER_OK);
+	set_fill(0, 2);
+	run(w, 0, &q, &r);
+	assert_int_equal(r.outcome, WORKER_OK);
+	assert_int_equal(set_right(0, 2), N);
+	assert_true(r.elapsed_ns > 20000 && r.elapsed_ns < 100000000);
+	assert_int_equal(r.rebuilt, 1);
+	set_fill(0, 3);
+	run(w, 0, &q, &r);
+	assert_int_equal(set_right(0, 3), N);
+	assert_int_equal(r.rebuilt, 0);
+	int64_t plain = r.elapsed_ns;
+	run(w, 0, &drained, &r);
+	assert_true(r.elapsed_ns > plain);
+	assert_int_equal(r.rebuilt, 1);
+	assert_int_equal(worker_unmap(w, 2, &e), 0);
+	assert_int_equal(worker_unload(w, 0, &e), 0);
+	worker_stop(w);
+}
+
+static void slots_share_one_graph(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1};
+
+	load(w, 0, "add_good", 1, 5, &r);
+	load(w, 1, "add_wrong", 1, 5, &r);
+	for (int i = 0; i < 6; i++) {
+		set_fill(0, 2);
+		run(w, i % 2, &q, &r);
+		assert_int_equal(set_right(0, 2), i % 2 ? N - 1 : N);
+		assert_int_equal(r.rebuilt, i == 0);
+	}
+	worker_stop(w);
+}
+
+static void windows_have_memory_of_their_own(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1};
+
+	load(w, 0, "add_good", MEMS, 5, &r);
+	for (int i = 0; i < MEMS; i++)
+		set_fill(i, (float)i + 1);
+	run(w, 0, &q, &r);
+	assert_int_equal(r.outcome, WORKER_OK);
+	for (int i = 0; i < MEMS; i++)
+		assert_int_equal(set_right(i, (float)i + 1), N);
+	assert_true(r.elapsed_ns > MEMS * 20000);
+	worker_stop(w);
+}
+
+/* Right in its first call only; and one that computes once: neither sees its own past. */
+static void globals_are_restored(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1};
+	const char *const entry[] = {"add_counter", "add_lazy"};
+
+	for (int k = 0; k < 2; k++) {
+		load(w, k, entry[k], 1, 5, &r);
+		for (int i = 0; i < 3; i++) {
+			set_fill(0, 2);
+			run(w, k, &q, &r);
+			assert_int_equal(set_right(0, 2), N);
+		}
+	}
+	worker_stop(w);
+}
+
+/* Variables that cannot all be put back: the module is loaded anew before each rep. */
+static void modules_are_reloaded(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1};
+
+	artefact = &crowded;
+	load(w, 0, "add_counter", 2, 5, &r);
+	artefact = &cubin;
+	assert_int_equal(r.outcome, WORKER_OK);
+	load(w, 1, "add_good", 1, 5, &r);
+	for (int i = 0; i < 4; i++) {
+		set_fill(0, 2);
+		set_fill(1, 3);
+		run(w, i == 2, &q, &r);
+		/* its second window is its second call */
+		assert_int_equal(set_right(0, 2), N);
+		if (i != 2)
+			assert_int_equal(set_right(1, 3), N - 1);
+	}
+	worker_stop(w);
+}
+
+static void a_fault_ends_the_worker_alone(void **state)
+{
+	(void)state;
+	const char *const entry[] = {"add_illegal", "add_write_input"};
+
+	for (int k = 0; k < 2; k++) {
+		struct worker *w = worker_new();
+		struct worker_result r;
+		struct worker_run q = {.scrub_seed = 1};
+		load(w, 0, entry[k], 1, 5, &r);
+		set_fill(0, 2);
+		run(w, 0, &q, &r);
+		assert_int_equal(r.outcome, WORKER_FAULT);
+		assert_non_null(strstr(r.text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+		assert_false(worker_alive(w));
+		worker_stop(w);
+	}
+	CHECK(cu.CtxSynchronize());
+	worker_stop(worker_new());
+}
+
+static void a_hang_is_killed(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1, .timeout_ns = 700000000};
+
+	load(w, 0, "add_hang", 1, 5, &r);
+	set_fill(0, 2);
+	run(w, 0, &q, &r);
+	assert_int_equal(r.outcome, WORKER_TIMEOUT);
+	assert_false(r.killed);
+	assert_false(worker_alive(w));
+	worker_stop(w);
+	worker_stop(worker_new());
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1};
+
+	load(w, 0, "add_good", 1, 4, &r);
+	assert_int_equal(r.outcome, WORKER_REFUSED);
+	assert_non_null(strstr(r.text, "takes 5 arguments, the plan passes 4"));
+	load(w, 0, "no_such_entry", 1, 5, &r);
+	assert_int_equal(r.outcome, WORKER_REFUSED);
+	/* and the worker goes on */
+	load(w, 0, "add_good", 1, 5, &r);
+	set_fill(0, 2);
+	run(w, 0, &q, &r);
+	assert_int_equal(set_right(0, 2), N);
+	worker_stop(w);
+}
+
+static void the_machine_has_figures(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_figures f;
+	struct worker_ceilings c;
+	struct err e = {0};
+
+	assert_int_equal(worker_figures(w, &f, &e), 0);
+	assert_int_equal((int)f.tick_ns, 32);
+	assert_true(f.empty_ns > 0 && f.null_ns > f.empty_ns);
+	assert_int_equal(f.flush_bytes, 3 * 2097152);
+	assert_true(f.flush_check > 0);
+	assert_int_equal(worker_ceilings(w, &c, &e), 0);
+	assert_true(c.copy_gbs > 0 && c.read_gbs > 0 && c.write_gbs > 0 && c.fp32_tflops > 0);
+	worker_stop(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rep_is_right_and_timed),
+		cmocka_unit_test(slots_share_one_graph),
+		cmocka_unit_test(windows_have_memory_of_their_own),
+		cmocka_unit_test(globals_are_restored),
+		cmocka_unit_test(modules_are_reloaded),
+		cmocka_unit_test(a_fault_ends_the_worker_alone),
+		cmocka_unit_test(a_hang_is_killed),
+		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(the_machine_has_figures),
+	};
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
