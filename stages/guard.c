@@ -2,15 +2,17 @@
  * guard.c - is this a candidate at all? Slots, bytes, plan, source rules, duplicates, compile.
  *
  * Reads aK/propose.json, aK/candidate/ by the hashes on record, the pinned spec, trials/index.tsv up to
- * the trial this one may know. Writes aK/guard.json, aK/guard.log and, for emu, the artefacts that
- * later steps load by hash (for sim: a text naming the sources). Never runs a candidate, never
+ * the trial this one may know. Writes aK/guard.json, aK/guard.log and the artefacts that later steps
+ * load by hash: emulated images, modules of a GPU with their PTX; for sim a text. Never runs a candidate, never
  * compiles in this process (the box does), never decides by the compiler's text.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/box_call.h"
+#include "lib/duplicate.h"
 #include "lib/facts.h"
 #include "lib/file.h"
+#include "lib/gpu.h"
+#include "lib/image.h"
 #include "lib/json.h"
 #include "lib/plan.h"
 #include "lib/reason.h"
@@ -37,9 +39,13 @@ static const char HELP[] =
 	"Then the box compiles the source and its artefact is gated: no state of its own, no code\n"
 	"outside kernels, no foreign symbols. An instrumented build that fails where the plain one does\n"
 	"not rejects nothing; coverage is then `reduced` and the message names the build.\n"
+	"For a GPU: one module for each configuration that the plan's `choose` can ask for, gated, with\n"
+	"its arguments, registers and shared memory checked against the plan at the same sizes. A source\n"
+	"that the host can emulate is built for that too; else coverage is `none`.\n"
 	"\n"
 	"reads   aK/propose.json, aK/candidate/, the run's spec, trials/index.tsv\n"
-	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize, emu-race; sim)\n"
+	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize,\n"
+	"        emu-race; cuda-0, cuda-0.ptx, ...; sim)\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
 	"\n"
 	"run settings: allow_duplicate 1 accepts a candidate that was tried before, as redo does\n";
@@ -56,6 +62,8 @@ struct guard {
 	struct buf kernel, text, log; /* text: plan.json */
 	struct box_result build[BUILDS];
 	int nbuilds;
+	struct gpu gpu;               /* of the run; class cuda */
+	struct image image;           /* its modules */
 	int closed;                   /* rejected */
 };
 
@@ -182,102 +190,20 @@ static int check_source(struct guard *g)
 
 /* ---- duplicates ---- */
 
-/* Only a trial judged under the same spec says anything about this one. */
-static int same_spec(struct guard *g, const char *id)
-{
-	struct trial t;
-	struct run r;
-	struct err why;
-	if (trial_read(id, &t, &why))
-		return 0;
-	int same = !run_read(t.run, &r, &why);
-	if (same) {
-		same = !strcmp(r.spec_sha256, g->s->run.spec_sha256);
-		run_free(&r);
-	}
-	trial_free(&t);
-	return same;
-}
-
-static int ends_with(const char *s, const char *tail)
-{
-	size_t n = strlen(s), k = strlen(tail);
-	return n >= k && !strcmp(s + n - k, tail);
-}
-
-/* One line of the index: trial spec device candidate verdict code proposed. Cut in place. */
-static int match_line(struct guard *g, char *line, const char *candidate, long upto)
-{
-	char *f[7], *rest = line, text[160];
-	for (int i = 0; i < 7; i++)
-		if (!(f[i] = strsep(&rest, "\t")))
-			return 0;
-	if (trial_number(f[0]) < 1 || trial_number(f[0]) > upto || strcmp(f[1], g->s->trial.spec) ||
-	    strcmp(f[2], g->s->trial.device) || !strcmp(f[4], "invalid") ||
-	    (strcmp(f[3], candidate) && strcmp(f[6], candidate)))
-		return 0;
-	if (!same_spec(g, f[0]))
-		return 0;
-	int hangs = ends_with(f[5], ".timeout") || ends_with(f[5], ".deadlock");
-	snprintf(text, sizeof text, "trial %.15s was this candidate: %.15s, %.40s (make redo runs it again)", f[0],
-		 f[4], f[5]);
-	return reject(g, hangs ? "guard.hang" : "guard.duplicate", 0, text);
-}
-
-/* `redo` asks for the same again on purpose. */
-static int wants_again(const struct guard *g)
-{
-	const cJSON *origin = json_get(g->s->trial.json, "origin");
-	const char *kind = origin ? json_get_str(origin, "kind", "") : "";
-	/* redo of a trial that has no reply adopts that trial's files */
-	int redo = !strcmp(kind, "redo") ||
-		   (!strcmp(kind, "adopt") && trial_id_ok(json_get_str(origin, "from", "")));
-	return redo || run_int(&g->s->run, "allow_duplicate", 0);
-}
-
 static int check_duplicate(struct guard *g, struct err *e)
 {
-	char kernel[HASH_HEX], plan[HASH_HEX], candidate[HASH_HEX];
-	const char *sees = g->s->trial.sees[0] ? g->s->trial.sees
-					       : json_get_str(g->s->run.json, "state_from", "");
-	long upto = *sees ? trial_number(sees) : 0;
-	struct buf index = BUF_INIT;
-	if (upto < 1 || wants_again(g) || !file_exists("trials/index.tsv"))
-		return 0;
-	hash_hex(buf_str(&g->kernel), g->kernel.len, kernel);
-	hash_hex(buf_str(&g->text), g->text.len, plan);
-	trial_candidate_sha(kernel, plan, candidate);
-	if (file_read("trials/index.tsv", (size_t)256 << 20, &index, e)) {
-		buf_free(&index);
+	const char *code;
+	char text[160];
+	int found = duplicate_find(g->s, &g->kernel, &g->text, &code, text, e);
+	if (found < 0)
 		return -1;
-	}
-	char *rest = index.data, *line;
-	while (!g->closed && rest && (line = strsep(&rest, "\n")))
-		if (strstr(line, candidate))
-			match_line(g, line, candidate, upto);
-	buf_free(&index);
-	if (!g->closed)
-		passed(g, "not tried before");
+	if (found)
+		return reject(g, code, 0, text);
+	passed(g, "not tried before");
 	return 0;
 }
 
 /* ---- compile ---- */
-
-static int make_macros(struct guard *g, struct box_macro **out, char ***text, size_t *count)
-{
-	struct plan_config c;
-	plan_config_current(g->plan, &c);
-	*text = plan_macros(g->plan, g->spec, &c);
-	for (*count = 0; (*text)[*count]; (*count)++)
-		;
-	*out = xcalloc(*count + 1, sizeof **out);
-	for (size_t i = 0; i < *count; i++) {
-		char *equals = strchr((*text)[i], '=');
-		*equals = '\0';
-		(*out)[i] = (struct box_macro){.name = (*text)[i], .value = strtoll(equals + 1, NULL, 10)};
-	}
-	return 0;
-}
 
 /* Why the plain build failed: the box's code, or that the source lacks an entry of the plan. */
 static void reject_build(struct guard *g, const struct box_result *r)
@@ -308,24 +234,23 @@ static int check_shared(struct guard *g)
 }
 
 /* One build into aK/artefact/. 0 with g->closed when the source does not pass. */
-static int build_one(struct guard *g, const struct box_request *base, int i, struct err *e)
+static int build_one(struct guard *g, struct image *m, const char *dir, int i, struct err *e)
 {
-	struct box_request q = *base;
 	struct box_result *r = &g->build[i];
 	char file[TRIAL_PATH];
-	q.mode = BUILD[i];
-	if (box_compile(&q, r, e))
+	if (image_build(m, g->spec, BUILD[i], NULL, dir, e))
 		return -1;
+	*r = m->box;
+	m->box.facts = NULL;
 	g->nbuilds = i + 1;
 	if (r->ok) {
 		snprintf(file, sizeof file, "%s/artefact/%s", stage_candidate_dir(g->s), BUILD[i]);
 		verdict_output_sha(&g->s->v, file, r->sha256);
 		buf_addf(&g->log, "ok   %s %.12s%s\n", BUILD[i], r->sha256, r->cached ? " (cached)" : "");
-	} else if (i == 0) {
+	} else if (i == 0 && g->facts.class != DEVICE_CUDA) {
 		reject_build(g, r);
 	} else {
-		/* An instrumented build may fail where the plain one does not (size, time): the
-		 * tests then have less to go by, which is no fault of the source. */
+		/* larger builds may fail (size, time): less is tested then, no fault of the source */
 		buf_addf(&g->log, "note %s was not built, less is tested: %s: %s\n", BUILD[i], r->code,
 			 r->message);
 	}
@@ -334,30 +259,83 @@ static int build_one(struct guard *g, const struct box_request *base, int i, str
 	return 0;
 }
 
-static int compile_emu(struct guard *g, struct err *e)
+static void artefact_dir(struct guard *g, char dir[TRIAL_PATH])
 {
-	const char *entries[PLAN_MAX_ENTRIES];
-	char dir[TRIAL_PATH], sub[32], **text;
-	struct box_macro *macros;
-	size_t count;
-	int rc = 0;
+	char sub[32];
 	snprintf(sub, sizeof sub, "%s/artefact", stage_candidate_dir(g->s));
 	trial_path(dir, g->s->id, sub);
-	for (int i = 0; i < g->plan->nentries; i++)
-		entries[i] = g->plan->entry[i];
-	make_macros(g, &macros, &text, &count);
-	struct box_request q = {.source = buf_str(&g->kernel), .source_len = g->kernel.len, .entries = entries,
-				.entry_count = (size_t)g->plan->nentries, .macros = macros,
-				.macro_count = count, .fast_math = g->plan->compile.fast_math, .out_dir = dir,
-				.wall_s = (double)g->spec->limits.compile_s};
-	for (int i = 0; i < BUILDS && !rc && !g->closed; i++) {
-		rc = build_one(g, &q, i, e);
-		if (!rc && !i && !g->closed)
+}
+
+static int compile_emu(struct guard *g, struct err *e)
+{
+	char dir[TRIAL_PATH];
+	struct image m;
+	artefact_dir(g, dir);
+	int rc = image_text(&m, g->spec, &g->kernel, &g->text, "plan.json", e);
+	for (int i = 0; i < BUILDS && !rc && !g->closed && (!g->nbuilds || g->build[0].ok); i++) {
+		rc = build_one(g, &m, dir, i, e);
+		if (!rc && !i && !g->closed && g->facts.class != DEVICE_CUDA)
 			check_shared(g);
 	}
-	free(macros);
-	plan_macros_free(text);
+	image_free(&m);
 	return rc;
+}
+
+/* ---- a GPU ---- */
+
+/* The host cannot run inline assembly: no need to ask its compiler. */
+static int emulable(struct guard *g)
+{
+	struct source_rules rules = {.asm_ok = 0};
+	struct source_finding f;
+	return !source_check(buf_str(&g->kernel), g->kernel.len, &rules, &f);
+}
+
+static void name_outputs(struct guard *g)
+{
+	for (int k = 0; k < g->image.nbuilt; k++) {
+		const struct box_result *r = &g->image.each[k];
+		char file[TRIAL_PATH];
+		if (!r->ok)
+			continue;
+		snprintf(file, sizeof file, "%s/artefact/cuda-%d", stage_candidate_dir(g->s), k);
+		verdict_output_sha(&g->s->v, file, r->sha256);
+		snprintf(file, sizeof file, "%s/artefact/cuda-%d.ptx", stage_candidate_dir(g->s), k);
+		verdict_output_sha(&g->s->v, file, r->ptx_sha256);
+		buf_addf(&g->log, "ok   cuda-%d %.12s%s\n", k, r->sha256, r->cached ? " (cached)" : "");
+	}
+}
+
+static int compile_gpu(struct guard *g, struct err *e)
+{
+	char dir[TRIAL_PATH], spec[TRIAL_PATH], code[48], text[256];
+	struct image *m = &g->image;
+	artefact_dir(g, dir);
+	run_path(spec, g->s->trial.run, "spec");
+	if (image_text(m, g->spec, &g->kernel, &g->text, "plan.json", e) ||
+	    image_build_gpu(m, g->spec, spec, g->gpu.arch, dir, e))
+		return -1;
+	name_outputs(g);
+	if (!m->ok)
+		reject_build(g, &m->box);
+	if (m->box.log[0])
+		buf_addf(&g->log, "\n%s\n", m->box.log);
+	int rc = g->closed ? 0 : image_fits(m, g->spec, &g->facts, code, text, e);
+	if (rc < 0)
+		return -1;
+	if (rc)
+		reject(g, code, 0, text);
+	else if (!g->closed)
+		passed(g, "arguments, registers and shared memory of every module");
+	return g->closed || !emulable(g) ? 0 : compile_emu(g, e);
+}
+
+static int device_read(struct guard *g, struct err *e)
+{
+	const char *device = g->s->trial.device;
+	if (facts_of_run(&g->s->run, device, &g->facts, e))
+		return -1;
+	return g->facts.class == DEVICE_CUDA ? gpu_of_run(&g->s->run, &g->gpu, e) : 0;
 }
 
 /* sim runs nothing: its artefact says what it stands for. */
@@ -367,8 +345,7 @@ static int write_sim(struct guard *g, struct err *e)
 	struct buf out = BUF_INIT;
 	hash_hex(buf_str(&g->kernel), g->kernel.len, kernel);
 	hash_hex(buf_str(&g->text), g->text.len, plan);
-	snprintf(file, sizeof file, "%s/artefact", stage_candidate_dir(g->s));
-	trial_path(dir, g->s->id, file);
+	artefact_dir(g, dir);
 	buf_addf(&out, "simulated: nothing was compiled\nkernel.cu %s\nplan.json %s\n", kernel, plan);
 	snprintf(file, sizeof file, "%s/artefact/sim", stage_candidate_dir(g->s));
 	int rc = dir_make(dir, e) ? -1 : stage_side(g->s, file, buf_str(&out), out.len, e);
@@ -392,9 +369,39 @@ static void pass(struct guard *g)
 		if (!g->build[i].ok)
 			at += (size_t)snprintf(missing + at, sizeof missing - at, "%s%s (%.40s)", at ? ", " : "",
 					       BUILD[i], g->build[i].code);
+	if (g->facts.class == DEVICE_CUDA && (!g->nbuilds || !g->build[0].ok)) {
+		verdict_set(v, V_PASS, "ok", "compiled and gated; the host cannot emulate it");
+		jw_str(&v->data, "coverage", "none");
+		return;
+	}
 	verdict_set(v, V_PASS, "ok", "compiled and gated%s%s", at ? "; lower coverage, not built: " : "",
 		    missing);
 	jw_str(&v->data, "coverage", at ? "reduced" : "full");
+}
+
+static void record_images(struct guard *g)
+{
+	struct jsonw *w = &g->s->v.data;
+	jw_str(w, "arch", g->gpu.arch);
+	jw_arr(w, "images");
+	for (int k = 0; k < g->image.nbuilt; k++) {
+		const struct box_result *r = &g->image.each[k];
+		jw_obj(w, NULL);
+		jw_obj(w, "config");
+		for (int i = 0; i < g->plan->ntunables; i++)
+			jw_int(w, g->plan->tunable[i].name, g->image.set.config[k].v[i]);
+		jw_end(w);
+		jw_str(w, "sha256", r->sha256);
+		jw_str(w, "ptx_sha256", r->ptx_sha256);
+		jw_str(w, "code", r->code);
+		jw_str(w, "compiler", r->compiler);
+		jw_num(w, "seconds", r->seconds);
+		jw_bool(w, "cached", r->cached);
+		if (r->facts)
+			jw_item(w, "facts", r->facts);
+		jw_end(w);
+	}
+	jw_end(w);
 }
 
 static void record(struct guard *g)
@@ -411,6 +418,8 @@ static void record(struct guard *g)
 		if (!plan_space(g->plan, &space, NULL))
 			jw_int(w, "space", space);
 	}
+	if (g->facts.class == DEVICE_CUDA)
+		record_images(g);
 	jw_arr(w, "builds");
 	for (int i = 0; i < g->nbuilds; i++) {
 		const struct box_result *r = &g->build[i];
@@ -430,7 +439,7 @@ static void record(struct guard *g)
 
 static void name_isolation(struct guard *g)
 {
-	char *rest = NULL, *p = g->nbuilds ? g->build[0].isolation : NULL;
+	char *rest = NULL, *p = g->image.nbuilt ? g->image.box.isolation : g->nbuilds ? g->build[0].isolation : NULL;
 	for (p = p ? strtok_r(p, ", ", &rest) : NULL; p; p = strtok_r(NULL, ", ", &rest))
 		verdict_isolation(&g->s->v, p);
 }
@@ -450,7 +459,8 @@ static int check_all(struct guard *g, struct err *e)
 		return -1;
 	if (g->closed)
 		return 0;
-	return g->facts.class == DEVICE_SIM ? write_sim(g, e) : compile_emu(g, e);
+	enum device_class class = g->facts.class;
+	return class == DEVICE_SIM ? write_sim(g, e) : class == DEVICE_CUDA ? compile_gpu(g, e) : compile_emu(g, e);
 }
 
 static int guard_work(struct stage *s, struct err *e)
@@ -459,7 +469,7 @@ static int guard_work(struct stage *s, struct err *e)
 	char dir[TRIAL_PATH], log[TRIAL_PATH];
 	g->s = s;
 	run_path(dir, s->trial.run, "spec");
-	if (facts_find(s->trial.device, &g->facts, e) || spec_load(dir, &g->spec, e) || check_all(g, e))
+	if (device_read(g, e) || spec_load(dir, &g->spec, e) || check_all(g, e))
 		return -1;
 	if (!g->closed)
 		pass(g);
@@ -473,6 +483,7 @@ static void guard_free(struct guard *g)
 {
 	for (int i = 0; i < BUILDS; i++)
 		box_result_free(&g->build[i]);
+	image_free(&g->image);
 	plan_free(g->plan);
 	spec_free(g->spec);
 	buf_free(&g->kernel);

@@ -55,6 +55,10 @@ int image_build(struct image *m, const struct spec *s, const char *mode,
  * `spec_dir` holds the spec's header trees. */
 int image_build_gpu(struct image *m, const struct spec *s, const char *spec_dir, const char *arch,
 		    const char *out_dir, struct err *e);
+/* After image_build_gpu made all: does every image fit the plan at the public and tiny sizes and at the
+ * edges of the held-out ones (arguments, registers, shared memory)? 0; 1 with a reason code and words. */
+int image_fits(const struct image *m, const struct spec *s, const struct facts *f, char code[48], char text[256],
+	       struct err *e);
 /* Which image serves a workload: 0..n-1, -1 and the error when none does. */
 int image_pick(const struct image_set *set, const struct plan *p, const struct spec *s, const struct axes *a,
 	       const struct facts *f, struct err *e);
