@@ -4,7 +4,7 @@
 #
 # SPDX-License-Identifier: MIT
 set -eu
-names=$(cpp -x c++ -P -nostdinc -DFAKE_CUDA_HOST "$1" 2>/dev/null | tr '\n\t' '  ' |
+names=$(g++ -E -x c++ -P -nostdinc -DFAKE_CUDA_HOST "$1" 2>/dev/null | tr '\n\t' '  ' |
 	sed 's/__launch_bounds__ *([^()]*)//g; s/__global__/\n&/g' |
 	sed -n 's/^__global__ *void *\([A-Za-z0-9_]*\) *(.*/\1/p')
 case $1 in /*) file=$1 ;; *) file=$(pwd)/$1 ;; esac
