@@ -30,19 +30,23 @@ static int on_gpu(const struct proof *p)
 	return device_class_of(p->device) == DEVICE_CUDA;
 }
 
-/* A hang must not hold the lane of a GPU for the spec's whole limit. Twenty runs of the reference are
- * allowed, a fifth of a second and never less than one second. What the checker measured counts, or
- * the shortest preparation so far, which holds such a run. */
+int64_t proof_limit(const struct spec *s, int64_t reference_ns)
+{
+	int64_t most = s->limits.run_s * 1000000000, ns = 200000000 + 20 * reference_ns;
+
+	ns = ns < 1000000000 ? 1000000000 : ns;
+	return ns < most ? ns : most;
+}
+
+/* What the checker measured of the reference counts, or the shortest preparation so far, which holds
+ * such a run. */
 static int64_t deadline(const struct proof_work *w)
 {
 	const struct proof *p = w->p;
-	int64_t most = p->spec->limits.run_s * 1000000000;
-	int64_t ns = 200000000 + 20 * (w->w.ref_ns ? w->w.ref_ns : w->prepare_ns);
 
 	if (p->timeout_ns || !on_gpu(p))
-		return p->timeout_ns ? p->timeout_ns : most;
-	ns = ns < 1000000000 ? 1000000000 : ns;
-	return ns < most ? ns : most;
+		return p->timeout_ns ? p->timeout_ns : p->spec->limits.run_s * 1000000000;
+	return proof_limit(p->spec, w->w.ref_ns ? w->w.ref_ns : w->prepare_ns);
 }
 
 static int arm_start(struct proof_work *w, struct err *e)

@@ -79,6 +79,9 @@ int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_
 int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_order order,
 	      uint64_t seed, struct proof_out *out, struct err *e);
 void proof_close(struct proof_work *w);
+/* A hang must not hold the lane of a GPU for the spec's whole limit: twenty runs of the reference are
+ * allowed and a fifth of a second, never less than one second. */
+int64_t proof_limit(const struct spec *s, int64_t reference_ns);
 /* One more process ran under these layers. */
 void proof_layers(struct proof *p, const char *layers);
 /* The layers every child had, into the verdict. Cuts p->isolation up; p must outlive v. */

@@ -206,12 +206,38 @@ static void tune_times(void **state)
 		image_free(&m[i]);
 }
 
+/* Two that hang are enough to know the source. */
+static void tune_stops_at_hangs(void **state)
+{
+	(void)state;
+	static const char *const ENTRY[3] = {"add_hang", "add_hang", "add_good"};
+	struct tune_timing t[3];
+	struct image m[3];
+	struct err e = {0};
+
+	if (missing)
+		skip();
+	memset(t, 0, sizeof t);
+	for (int i = 0; i < 3; i++) {
+		build(&m[i], ENTRY[i], i < 2 ? 100 * (i + 1) : 400);
+		t[i] = (struct tune_timing){.plan = m[i].plan, .set = &m[i].set, .right = 1};
+	}
+	if (tune_gpu_time(&proof, t, 3, &e) < 0)
+		fail_msg("%s", e.text);
+	for (int i = 0; i < 3; i++) {
+		assert_false(t[i].right);
+		assert_string_equal(t[i].word, "timeout");
+		image_free(&m[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zoo),
 		cmocka_unit_test(hang_is_short),
 		cmocka_unit_test(tune_times),
+		cmocka_unit_test(tune_stops_at_hangs),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
