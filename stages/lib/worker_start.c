@@ -7,6 +7,7 @@
 
 #include "box_call.h"
 #include "file.h"
+#include "worker_cage.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -20,10 +21,6 @@
 
 /* The cage that worked last: a driver that does not start in one will not start in it again. */
 static int cage_known;
-
-static const unsigned CAGE_NAMESPACES[WORKER_CAGES] = {
-	[WORKER_CAGE_VIEW] = CONFINE_NS_ALL, [WORKER_CAGE_NET] = CONFINE_NS_NET,
-};
 
 /* Ours to compile: near the worker's own program. */
 static int rep_source(struct buf *text, struct err *e)
@@ -101,7 +98,7 @@ static int process_start(struct worker *w, const char *gpu, int cage, struct err
 	const char *env[] = {"PATH=" SPAWN_PATH, "LC_ALL=C", visible, where, NULL};
 	struct spawn_fd fds[] = {{pair[1], WORKER_FD}};
 	struct spawn_request q = {.argv = argv, .env = env, .cwd = "/", .fds = fds, .fd_count = 1,
-				  .err = SPAWN_KEEP, .namespaces = CAGE_NAMESPACES[cage]};
+				  .err = SPAWN_KEEP, .namespaces = worker_cage_namespaces(cage)};
 	int rc = spawn_start(&q, &w->proc, e);
 	free(visible);
 	free(where);

@@ -18,17 +18,6 @@
 
 enum { WORKER_FD = 3, WORKER_MAGIC = 0x54535731, WORKER_FDS = MEM_MAX };
 
-/* How tightly a worker confines itself, and which namespaces it is started in for that. Drivers differ in
- * what they bear, so the first of these in which one starts is used. All have rlimits, no_new_privs,
- * the system call filter and, as root, another uid.
- *   VIEW     all namespaces, a file view of devices, libraries and its own /proc; Landlock over it
- *   NET      no network; Landlock over the same files by their real names
- *   DEVICES  Landlock: read files, write only devices and its own /proc
- *   PLAIN    nothing more: another uid must do */
-enum worker_cage {
-	WORKER_CAGE_VIEW, WORKER_CAGE_NET, WORKER_CAGE_DEVICES, WORKER_CAGE_PLAIN, WORKER_CAGES
-};
-
 enum worker_op {
 	WORKER_OP_START = 1,
 	WORKER_OP_MAP,

@@ -3,16 +3,15 @@
  *
  * Holds one CUDA context, the memory of the rep now in work (inputs read-only) and nothing else: no
  * key, no reference, no other input set, no file of the repository. It confines itself before the
- * driver starts, as tightly as its argument says (stages/lib/worker_wire.h), and reports the layers that
+ * driver starts, as tightly as its argument says (stages/lib/worker_cage.h), and reports the layers that
  * hold. Single-threaded, but for the driver's threads. After a fault it answers once more and ends.
  * Requests come over descriptor 3. Its deadline is kept by who asks, and kills.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "confine.h"
+#include "worker_cage.h"
 #include "worker_slot.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,93 +30,11 @@ static const char HELP[] =
 	"\n"
 	"Speaks on descriptor 3 only. Not for people.\n";
 
-enum { CUBIN_MOST = 256 << 20, GPUS = 16, PATHS = 32, ATTR_MAJOR = 75, ATTR_MINOR = 76 };
+enum { CUBIN_MOST = 256 << 20, ATTR_MAJOR = 75, ATTR_MINOR = 76 };
 
 static struct rep rep;
 static CUdevice dev;
 static int started;
-
-/* ---- confinement ---- */
-
-struct places {
-	struct confine_path path[PATHS];
-	size_t n;
-	char name[GPUS][24], driver[4096];
-};
-
-static void place_add(struct places *p, const char *path, enum confine_access access)
-{
-	if (p->n < PATHS)
-		p->path[p->n++] = (struct confine_path){.path = path, .access = access};
-}
-
-/* The driver's library loads others from its own folder. */
-static void driver_folder(struct places *p)
-{
-	Dl_info info;
-	void *f;
-
-	memcpy(&f, &cu.Init, sizeof f);
-	if (!dladdr(f, &info) || !info.dli_fname || !realpath(info.dli_fname, p->driver))
-		return;
-	char *slash = strrchr(p->driver, '/');
-	if (slash && slash != p->driver) {
-		*slash = 0;
-		if (strncmp(p->driver, "/usr/", 5) != 0)
-			place_add(p, p->driver, CONFINE_EXEC);
-	}
-}
-
-static void devices_add(struct places *p)
-{
-	static const char *const rest[] = {"/dev/null", "/dev/nvidiactl", "/dev/nvidia-uvm",
-					   "/dev/nvidia-uvm-tools", "/dev/nvidia-caps", "/dev/dxg"};
-
-	for (int i = 0; i < GPUS; i++) {
-		struct stat st;
-		snprintf(p->name[i], sizeof p->name[i], "/dev/nvidia%d", i);
-		if (stat(p->name[i], &st) == 0)
-			place_add(p, p->name[i], CONFINE_DEVICE);
-	}
-	for (size_t i = 0; i < sizeof rest / sizeof *rest && p->n < PATHS - 2; i++)
-		place_add(p, rest[i], CONFINE_DEVICE);
-}
-
-static void places_fill(struct places *p, int cage)
-{
-	static const char *const proc[] = {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/sys",
-					   "/proc/cpuinfo", "/proc/meminfo", "/proc/version"};
-
-	if (cage == WORKER_CAGE_DEVICES)
-		place_add(p, "/", CONFINE_READ);
-	if (cage < WORKER_CAGE_DEVICES) {
-		place_add(p, "/usr", CONFINE_EXEC);
-		place_add(p, "/lib", CONFINE_EXEC);
-		place_add(p, "/lib64", CONFINE_EXEC);
-		place_add(p, "/etc/ld.so.cache", CONFINE_READ);
-		place_add(p, "/sys", CONFINE_READ);
-		driver_folder(p);
-	}
-	for (size_t i = 0; cage == WORKER_CAGE_NET && i < sizeof proc / sizeof *proc; i++)
-		place_add(p, proc[i], CONFINE_READ);
-	devices_add(p);
-}
-
-static int cage_enter(int cage, struct confine_report *r, struct err *e)
-{
-	static struct places p;
-	struct confine c = {.calls = CONFINE_CALLS_GPU, .proc = 2, .limits = {.files = 65536}};
-
-	places_fill(&p, cage);
-	c.paths = p.path;
-	c.path_count = p.n;
-	c.all_files = cage == WORKER_CAGE_PLAIN;
-	if (confine_apply(&c, confine_ns_parse(getenv("TS_NAMESPACES")), r, e))
-		return -1;
-	if (!confine_minimum(r->layers))
-		return err_set(e, EX_NOENV, "a worker cannot confine itself here: only %s", r->layers);
-	return 0;
-}
 
 /* ---- requests ---- */
 
@@ -255,7 +172,7 @@ static int hello(int cage, struct worker_reply *r, struct err *e)
 	if (cuda_open(e) < 0)
 		return -1;
 	r->driver = 1;
-	if (cage_enter(cage, &report, e) < 0 || cuda_start(&dev, e) < 0)
+	if (worker_cage_enter(cage, confine_ns_parse(getenv("TS_NAMESPACES")), &report, e) < 0 || cuda_start(&dev, e) < 0)
 		return -1;
 	snprintf(r->layers, sizeof r->layers, "%s", report.layers);
 	cu.DeviceGetAttribute(&r->capability[0], ATTR_MAJOR, dev);
