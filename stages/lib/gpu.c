@@ -14,11 +14,6 @@
 #include <string.h>
 
 enum { ENV_MAX = 12, REPORT_MAX = 1 << 20 };
-/* Until the worker is there. */
-#pragma weak worker_start
-#pragma weak worker_ceilings
-#pragma weak worker_stop
-
 static const double LIMIT_S = 60; /* eight cold GPUs take some seconds; a hung driver for ever */
 
 /* Run probe with these words; 0 and its text, 1 with the reason when it says no, -1. */
@@ -188,7 +183,7 @@ int gpu_measure(struct gpu *g, struct err *e)
 	struct worker_opts o = {.gpu = g->uuid, .timeout_ns = 30000000000};
 	if (lane_exclusive(&lane, g->uuid, e))
 		return -1;
-	int rc = worker_start ? worker_start(&w, &o, e) : err_set(e, EX_NOENV, "no worker yet");
+	int rc = worker_start(&w, &o, e);
 	if (!rc) {
 		rc = worker_ceilings(w, &g->ceilings, e);
 		worker_stop(w);

@@ -11,18 +11,7 @@
 
 #include "file.h"
 #include "json.h"
-#if __has_include("toolkit.h")
 #include "toolkit.h"
-#else
-struct toolkit {
-	int major, minor;
-};
-static int toolkit_find(struct toolkit *t, struct err *e)
-{
-	(void)t;
-	return err_set(e, EX_NOENV, "no NVRTC");
-}
-#endif
 
 #include <stdio.h>
 #include <string.h>
