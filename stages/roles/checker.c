@@ -14,6 +14,7 @@
 #include "file.h"
 #include "hash.h"
 #include "oracle.h"
+#include "oracle_gpu.h"
 #include "rng.h"
 
 #include <errno.h>
@@ -32,11 +33,11 @@
 static const char HELP[] =
 	"checker - keys, references and comparison; started by judge, bench, unittest, tune, check\n"
 	"\n"
-	"usage: checker --trial ID --stage NAME [--run trials/runs/R] [--spec DIR] [--device emu]\n"
+	"usage: checker --trial ID --stage NAME [--run trials/runs/R] [--spec DIR] [--device D]\n"
 	"\n"
 	"  --run DIR    take the key from DIR/key and the spec from DIR/spec\n"
 	"  --spec DIR   take the spec from here; without --run the key is thrown away at the end\n"
-	"  --device D   where references run: emu\n"
+	"  --device D   where references run: emu, or the slug of a GPU's model (the first that the driver shows)\n"
 	"\n"
 	"Speaks on descriptor 3 only. Not for people.\n";
 
@@ -47,8 +48,17 @@ struct keys {
 static struct keys *keys; /* a locked page */
 static struct spec *spec;
 static const char *spec_dir, *device = "emu";
-static struct oracle *work[CHECKER_WORKLOADS];
+/* One of the two, by the device. */
+struct work {
+	int open;
+	struct oracle *emu;
+	struct oracle_gpu *gpu;
+};
+
+static struct work work[CHECKER_WORKLOADS];
 static struct oracle_kit kit;
+static struct oracle_gpu_kit gpu_kit;
+static int on_gpu;
 static int published;
 
 /* ---- keys ---- */
@@ -163,6 +173,43 @@ static int draw(const struct checker_open *q, struct axes *out, struct err *e)
 	return 0;
 }
 
+static void work_close(struct work *w)
+{
+	if (w->emu)
+		oracle_close(w->emu);
+	free(w->emu);
+	oracle_gpu_close(w->gpu);
+	memset(w, 0, sizeof *w);
+}
+
+static int open_emu(struct work *w, struct checker_reply *r, const struct checker_open *q,
+		    const uint8_t key[32], struct err *e)
+{
+	w->emu = xcalloc(1, sizeof *w->emu);
+	if (oracle_open(w->emu, &kit, spec, device, &r->axes, q, key, e) < 0)
+		return -1;
+	r->regimes = w->emu->regimes;
+	r->layout = w->emu->mem.l;
+	return 0;
+}
+
+static int open_gpu(struct work *w, struct checker_reply *r, const struct checker_open *q,
+		    const uint8_t key[32], struct err *e)
+{
+	const struct mem_layout *others[CHECKER_WORKLOADS];
+	int n = 0;
+
+	for (int i = 0; i < CHECKER_WORKLOADS; i++)
+		if (work[i].gpu)
+			others[n++] = &oracle_gpu_memory(work[i].gpu)->l;
+	if (oracle_gpu_open(&w->gpu, &gpu_kit, spec, &r->axes, q, key, others, n, e) < 0)
+		return -1;
+	r->regimes = oracle_gpu_regimes(w->gpu);
+	r->ref_ns = oracle_gpu_reference_ns(w->gpu);
+	r->layout = oracle_gpu_memory(w->gpu)->l;
+	return 0;
+}
+
 static int do_open(const struct checker_open *q, struct checker_reply *r, struct err *e)
 {
 	uint32_t id = 0;
@@ -172,23 +219,19 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 		return err_set(e, EX_HARNESS, "too many workspaces");
 	if (draw(q, &r->axes, e) < 0)
 		return -1;
-	while (id < CHECKER_WORKLOADS && work[id])
+	while (id < CHECKER_WORKLOADS && work[id].open)
 		id++;
 	if (id == CHECKER_WORKLOADS)
 		return err_set(e, EX_HARNESS, "too many workloads open");
-	work[id] = xcalloc(1, sizeof *work[id]);
 	work_key(q, key);
-	int rc = oracle_open(work[id], &kit, spec, device, &r->axes, q, key, e);
+	int rc = on_gpu ? open_gpu(&work[id], r, q, key, e) : open_emu(&work[id], r, q, key, e);
 	rng_wipe(key, sizeof key);
 	if (rc < 0) {
-		oracle_close(work[id]);
-		free(work[id]);
-		work[id] = NULL;
+		work_close(&work[id]);
 		return -1;
 	}
+	work[id].open = 1;
 	r->work = id;
-	r->regimes = work[id]->regimes;
-	r->layout = work[id]->mem.l;
 	return 0;
 }
 
@@ -203,7 +246,7 @@ static void do_mac(const uint8_t digest[32], char out[HASH_HEX])
 
 static int serve(const struct checker_request *q, struct checker_reply *r, struct err *e)
 {
-	struct oracle *o = q->work < CHECKER_WORKLOADS ? work[q->work] : NULL;
+	struct work *o = q->work < CHECKER_WORKLOADS && work[q->work].open ? &work[q->work] : NULL;
 	int needs = q->op == CHECKER_OP_CLOSE || q->op == CHECKER_OP_PREPARE ||
 		    q->op == CHECKER_OP_VERIFY || q->op == CHECKER_OP_AGAIN;
 
@@ -213,16 +256,17 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 	case CHECKER_OP_DRAW: return draw(&q->open, &r->axes, e);
 	case CHECKER_OP_OPEN: return do_open(&q->open, r, e);
 	case CHECKER_OP_CLOSE:
-		oracle_close(o);
-		free(o);
-		work[q->work] = NULL;
+		work_close(o);
 		return 0;
 	case CHECKER_OP_PREPARE:
 		if (published)
 			return err_set(e, EX_HARNESS, "the stage key is public: no more inputs");
-		return oracle_prepare(o, &q->prep, r->scalars, e);
-	case CHECKER_OP_VERIFY: return oracle_verify(o, &r->result, e);
-	case CHECKER_OP_AGAIN: return oracle_again(o, &r->same, e);
+		return on_gpu ? oracle_gpu_prepare(o->gpu, &q->prep, r->scalars, e)
+			      : oracle_prepare(o->emu, &q->prep, r->scalars, e);
+	case CHECKER_OP_VERIFY:
+		return on_gpu ? oracle_gpu_verify(o->gpu, &r->result, e) : oracle_verify(o->emu, &r->result, e);
+	case CHECKER_OP_AGAIN:
+		return on_gpu ? oracle_gpu_again(o->gpu, &r->same, e) : oracle_again(o->emu, &r->same, e);
 	case CHECKER_OP_MAC: do_mac(q->digest, r->hex); return 0;
 	case CHECKER_OP_SUBKEY:
 		published = 1;
@@ -234,7 +278,7 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 
 /* ---- the socket ---- */
 
-static int answer(struct checker_reply *r, const struct oracle *opened)
+static int answer(struct checker_reply *r, const struct work *opened)
 {
 	union {
 		struct cmsghdr h;
@@ -245,8 +289,10 @@ static int answer(struct checker_reply *r, const struct oracle *opened)
 
 	memset(&control, 0, sizeof control);
 	if (opened) {
-		int fds[2] = {opened->mem.in_fd, opened->mem.rw_fd};
-		size_t bytes = sizeof fds;
+		const struct gpu_mem *gpu = opened->gpu ? oracle_gpu_memory(opened->gpu) : NULL;
+		int emu[2] = {opened->emu ? opened->emu->mem.in_fd : -1, opened->emu ? opened->emu->mem.rw_fd : -1};
+		const int *fds = gpu ? gpu->fd : emu;
+		size_t bytes = (gpu ? gpu->l.n : 2) * sizeof(int);
 		m.msg_control = &control;
 		m.msg_controllen = CMSG_SPACE(bytes);
 		control.h.cmsg_level = SOL_SOCKET;
@@ -283,7 +329,7 @@ static void loop(const struct err *broken)
 			memcpy(r.text, e.text, sizeof r.text);
 		}
 		int opened = q.op == CHECKER_OP_OPEN && r.code == 0;
-		if (answer(&r, opened ? work[r.work] : NULL) < 0)
+		if (answer(&r, opened ? &work[r.work] : NULL) < 0)
 			return;
 	}
 }
@@ -294,13 +340,13 @@ static int load_spec(const char *run_dir, struct err *e)
 	static struct run run; /* kept to the end */
 	struct buf text = BUF_INIT;
 
-	kit.dir = spec_dir;
+	kit.dir = gpu_kit.dir = spec_dir;
 	if (!run_dir)
 		return spec_load(spec_dir, &spec, e);
 	const char *slash = strrchr(run_dir, '/');
 	if (run_read(slash ? slash + 1 : run_dir, &run, e) < 0)
 		return -1;
-	kit.run = &run;
+	kit.run = gpu_kit.run = &run;
 	int r = run_spec_read(&run, "spec.json", 1 << 20, &text, NULL, e);
 	if (r == 0)
 		r = spec_parse(buf_str(&text), text.len, "spec.json", &spec, e);
@@ -333,6 +379,7 @@ int main(int argc, char **argv)
 	}
 	if (!trial || !stage || (!run_dir && !dir))
 		die(EX_BADUSE, "wants --trial, --stage and --run or --spec; -h for help");
+	on_gpu = device_class_of(device) == DEVICE_CUDA;
 	prctl(PR_SET_DUMPABLE, 0);
 	setrlimit(RLIMIT_CORE, &none);
 	if (!dtype_selftest())
@@ -345,11 +392,11 @@ int main(int argc, char **argv)
 	else
 		loop(NULL);
 	for (int i = 0; i < CHECKER_WORKLOADS; i++)
-		if (work[i]) {
-			oracle_close(work[i]);
-			free(work[i]);
-		}
+		if (work[i].open)
+			work_close(&work[i]);
 	oracle_kit_free(&kit);
+	if (gpu_kit.started)
+		oracle_gpu_kit_free(&gpu_kit);
 	if (keys != MAP_FAILED)
 		rng_wipe(keys, sizeof *keys);
 	spec_free(spec);
