@@ -15,6 +15,7 @@
 #include "lib/contest.h"
 #include "lib/lane.h"
 #include "lib/rig.h"
+#include "lib/rig_profile.h"
 #include "lib/stage.h"
 
 #include <errno.h>
@@ -62,6 +63,8 @@ struct bench {
 	struct contest fresh; /* confirm: new sessions, held-out workloads, anchor */
 	int again;            /* the first contest runs inside confirm */
 	char champion_at_bench[HASH_HEX];
+	enum shot_outcome sick; /* GPU: the champion failed before anything was measured */
+	char sick_text[256];
 };
 
 /* Order of arms and sets: from the system's entropy, recorded; sim repeats itself on purpose. */
@@ -69,7 +72,7 @@ static int draw_order(struct bench *b, struct err *e)
 {
 	uint8_t seed[16];
 	char hex[HASH_HEX];
-	if (b->rig.emu) {
+	if (b->rig.class != DEVICE_SIM) {
 		if (getrandom(seed, sizeof seed, 0) != (ssize_t)sizeof seed)
 			return err_sys(e, "cannot read the system's entropy");
 		for (int i = 0; i < 16; i++)
@@ -88,7 +91,8 @@ static int draw_order(struct bench *b, struct err *e)
 static void plan_contest(struct bench *b, struct contest *t, int workloads)
 {
 	const struct rig *r = &b->rig;
-	t->c = session_class_of(b->s->trial.device);
+	t->c = rig_class(r);
+	t->size = r->size;
 	t->rule.margin = r->spec->margin;
 	t->rule.guard = r->spec->guard;
 	t->rule.s0 = b->aa.s0;
@@ -99,11 +103,18 @@ static void plan_contest(struct bench *b, struct contest *t, int workloads)
 		t->weight[i] = r->workload[i].weight;
 	}
 	memcpy(t->order_seed, r->order_seed, sizeof t->order_seed);
-	t->order_derived = !r->emu;
+	t->order_derived = r->class == DEVICE_SIM;
 	t->confirming = b->s->confirm;
 	t->ops = rig_ops(r);
 	t->ctx = &b->rig;
 	t->raw = &b->raw;
+}
+
+static int64_t flush_bytes(const struct bench *b)
+{
+	const struct rig *r = &b->rig;
+	return r->class == DEVICE_EMU ? (int64_t)rig_flush_bytes()
+				      : r->class == DEVICE_CUDA ? (int64_t)r->figures.flush_bytes : 0;
 }
 
 static void prereg_write(const struct bench *b, struct jsonw *w, const char *key)
@@ -113,7 +124,7 @@ static void prereg_write(const struct bench *b, struct jsonw *w, const char *key
 	jw_str(w, "trial", b->s->id);
 	jw_str(w, "candidate", b->rig.arm[RAW_CANDIDATE].candidate);
 	jw_str(w, "champion", b->rig.arm[RAW_CHAMPION].candidate);
-	jw_int(w, "flush_bytes", b->rig.emu ? (int64_t)rig_flush_bytes() : 0);
+	jw_int(w, "flush_bytes", flush_bytes(b));
 	if (!b->s->confirm || b->again) {
 		jw_obj(w, "decide");
 		contest_plan_write(&b->first, w);
@@ -143,7 +154,7 @@ static void hold_lane(const struct bench *b)
 {
 	const char *env = getenv("SIM_SECONDS");
 	double s = run_num(&b->s->run, "sim_seconds", env ? strtod(env, NULL) : 0);
-	if (b->rig.emu || b->s->confirm || !(s > 0) || s > 3600)
+	if (b->rig.class != DEVICE_SIM || b->s->confirm || !(s > 0) || s > 3600)
 		return;
 	struct timespec t = {.tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9)};
 	while (nanosleep(&t, &t) != 0 && errno == EINTR)
@@ -153,6 +164,12 @@ static void hold_lane(const struct bench *b)
 /* Everything that happens under the lane. */
 static int measure(struct bench *b, struct err *e)
 {
+	if (b->rig.class == DEVICE_CUDA) {
+		if (rig_calibrate(&b->rig, &b->sick, b->sick_text, e) != 0)
+			return -1;
+		if (b->sick != SHOT_OK)
+			return 0;
+	}
 	if (aa_get(&b->rig, &b->aa, e) != 0)
 		return -1;
 	plan_contest(b, &b->first, b->rig.spec->npublic);
@@ -168,6 +185,8 @@ static int measure(struct bench *b, struct err *e)
 			return 0;
 	}
 	b->fresh.first = b->first.n;
+	b->rig.apart = b->rig.class == DEVICE_CUDA;
+	b->fresh.guards = b->rig.class == DEVICE_CUDA;
 	for (int n = CONTEST_CONFIRM; b->fresh.kind == V_NONE; n *= 2) {
 		if (contest_fixed(&b->fresh, n, e) != 0)
 			return -1;
@@ -177,11 +196,23 @@ static int measure(struct bench *b, struct err *e)
 	return 0;
 }
 
+static const struct contest *last(const struct bench *b)
+{
+	return b->fresh.kind != V_NONE ? &b->fresh : &b->first;
+}
+
 static void decide(struct bench *b)
 {
+	const struct stage *s = b->s;
 	struct verdict *v = &b->s->v;
-	const struct contest *t = b->fresh.kind != V_NONE ? &b->fresh : &b->first;
+	const struct contest *t = last(b);
 	double lo, hi, ratio;
+	if (b->sick != SHOT_OK) {
+		verdict_set(v, V_INVALID, b->sick == SHOT_ENV ? s->confirm ? "confirm.invalid_env" : "bench.invalid_env"
+					  : s->confirm ? "confirm.rival" : "bench.rival",
+			    "the champion failed before anything was measured: %.200s", b->sick_text);
+		return;
+	}
 	if (!b->aa.ok) {
 		verdict_set(v, V_INVALID, b->s->confirm ? "confirm.invalid_env" : "bench.invalid_env",
 			    "%s", b->aa.why);
@@ -196,6 +227,16 @@ static void decide(struct bench *b)
 		verdict_headline(v, "%.3fx (%.3f to %.3f)", ratio, lo, hi);
 	else if (t->k == 1)
 		verdict_headline(v, "%.3fx", ratio);
+}
+
+/* Faster than the device can be: then something was not measured, whatever it is. */
+static void check_floor(struct bench *b)
+{
+	struct verdict *v = &b->s->v;
+	const struct contest *t = last(b);
+	char text[200];
+	if (b->rig.class == DEVICE_CUDA && rig_floor_broken(&b->rig, t, text))
+		verdict_set(v, V_INVALID, b->s->confirm ? "confirm.roofline" : "bench.roofline", "%s", text);
 }
 
 static void arms_write(const struct bench *b, struct jsonw *w)
@@ -218,7 +259,7 @@ static void arms_write(const struct bench *b, struct jsonw *w)
 /* What the pages and promote read first; the rest is evidence. */
 static void summary_write(const struct bench *b, struct jsonw *w)
 {
-	const struct contest *t = b->fresh.kind != V_NONE ? &b->fresh : &b->first;
+	const struct contest *t = last(b);
 	double lo = NAN, hi = NAN, alo = NAN, ahi = NAN;
 	double ratio = contest_ratio(t, &lo, &hi), anchor = contest_anchor(t, &alo, &ahi);
 	if (rig_champion_is_baseline(&b->rig)) {
@@ -237,7 +278,7 @@ static void summary_write(const struct bench *b, struct jsonw *w)
 static int publish_key(struct bench *b, struct jsonw *w, struct err *e)
 {
 	char key[HASH_HEX];
-	if (!b->rig.emu) {
+	if (b->rig.class == DEVICE_SIM) {
 		jw_null(w, "stage_key"); /* sim draws nothing from keys */
 		return 0;
 	}
@@ -258,11 +299,19 @@ static int report(struct bench *b, struct err *e)
 	summary_write(b, w);
 	arms_write(b, w);
 	jw_bool(w, "bench_again", b->again);
-	jw_str(w, "roofline", b->rig.emu ? "none: emulated times have no physical floor"
-					 : "none: simulated");
+	if (b->rig.class == DEVICE_CUDA)
+		rig_profile_write(&b->rig, last(b), w, "roofline");
+	else
+		jw_str(w, "roofline", b->rig.class == DEVICE_EMU ? "none: emulated times have no physical floor"
+								 : "none: simulated");
 	lane_write(&b->lane, w, "lane");
 	aa_write(&b->aa, w, "aa");
 	prereg_write(b, w, "prereg");
+	if (b->rig.class == DEVICE_CUDA) {
+		jw_obj(w, "machine");
+		rig_cuda_write(&b->rig, w);
+		jw_end(w);
+	}
 	if (b->first.n)
 		contest_write(&b->first, w, "decide");
 	if (b->fresh.n)
@@ -299,6 +348,9 @@ static int prepare(struct bench *b, struct err *e)
 			return -1;
 	}
 	b->rig.sim_session = (uint64_t)trial_number(s->id) * 100 + (s->confirm ? 50 : 0);
+	/* A GPU's checker works on the GPU: its lane comes first, and outlives both. */
+	if (b->rig.class == DEVICE_CUDA && gpu_take(&s->run, &b->lane, &b->rig.gpu, e) != 0)
+		return -1;
 	if (rig_checker(&b->rig, e) != 0 || rig_workloads(&b->rig, s->confirm, e) != 0)
 		return -1;
 	s->v.mac = checker_mac_fn;
@@ -321,13 +373,14 @@ static int run(struct bench *b, struct err *e)
 			    "this candidate is the champion itself");
 		return 0;
 	}
-	if (lane_exclusive(&b->lane, b->s->trial.device, e) != 0)
+	if (b->rig.class != DEVICE_CUDA && lane_exclusive(&b->lane, b->s->trial.device, e) != 0)
 		return -1;
 	int rc = measure(b, e);
 	lane_drop(&b->lane);
 	if (rc != 0)
 		return -1;
 	decide(b);
+	check_floor(b);
 	name_isolation(b);
 	return report(b, e);
 }

@@ -37,6 +37,8 @@ static void place(struct rig *r, struct aa *a)
 	first_line("/proc/sys/kernel/random/boot_id", boot);
 	buf_addf(&text, "aa:%s:%s:%s:%s", STATS_RULE, boot, r->s->run.spec_sha256,
 		 r->s->trial.device);
+	if (r->class == DEVICE_CUDA)
+		buf_addf(&text, ":%s:%s", r->gpu.uuid, r->gpu.driver_version);
 	hash_hex(text.data, text.len, hex);
 	buf_free(&text);
 	snprintf(name, sizeof name, "aa-%.8s.json", hex);
@@ -83,7 +85,7 @@ static void summarise(const struct contest *t, struct aa *a)
 	a->mean = stats_mean(t->theta, (size_t)t->k);
 	a->s0 = fmax(stats_sd(t->theta, (size_t)t->k), stats_median(se, (size_t)t->n));
 	a->s0 = fmax(a->s0, a->floor);
-	a->ok = fabs(a->mean) <= AA_SIGMA * a->s0 / sqrt(t->k) + AA_SLACK;
+	a->ok = fabs(a->mean) <= AA_SIGMA * a->s0 / sqrt(t->k) + a->slack;
 	if (!a->ok)
 		snprintf(a->why, sizeof a->why, "champion against itself reads %+.2f %% in %d sessions",
 			 100 * a->mean, t->k);
@@ -103,6 +105,10 @@ static int keep(struct rig *r, const struct contest *t, struct raw *raw, struct 
 	jw_obj(&w, NULL);
 	jw_str(&w, "schema", "touchstone/aa/1");
 	jw_str(&w, "device", r->s->trial.device);
+	if (r->class == DEVICE_CUDA) {
+		jw_str(&w, "gpu", r->gpu.uuid);
+		jw_str(&w, "driver", r->gpu.driver_version);
+	}
 	jw_str(&w, "boot", boot);
 	jw_str(&w, "champion", r->arm[RAW_CHAMPION].candidate);
 	jw_str(&w, "measured_by", r->s->id);
@@ -130,6 +136,7 @@ static int measure(struct rig *r, const struct session_class *c, struct aa *a, s
 	t.c = c;
 	t.solo_too = 0;
 	t.whole = 1;
+	t.size = r->size;
 	t.ops = rig_ops(r);
 	t.ctx = r;
 	t.raw = &raw;
@@ -193,10 +200,11 @@ static double sim_s0(const struct session_class *c)
 
 int aa_get(struct rig *r, struct aa *a, struct err *e)
 {
-	const struct session_class *c = session_class_of(r->s->trial.device);
+	const struct session_class *c = rig_class(r);
 	memset(a, 0, sizeof *a);
 	a->floor = c->s0_floor;
-	if (!r->emu) {
+	a->slack = r->class == DEVICE_CUDA ? AA_SLACK_GPU : AA_SLACK;
+	if (r->class == DEVICE_SIM) {
 		a->s0 = fmax(sim_s0(c), c->s0_floor);
 		a->ok = 1;
 		return 0;

@@ -17,24 +17,41 @@ int rig_init(struct rig *r, struct stage *s, struct err *e)
 	struct buf text = BUF_INIT;
 	memset(r, 0, sizeof *r);
 	r->s = s;
-	r->emu = strcmp(s->trial.device, "emu") == 0;
+	r->class = device_class_of(s->trial.device);
 	r->work.in_fd = r->work.rw_fd = -1;
-	if (!session_class_of(s->trial.device))
-		return err_set(e, EX_NOENV, "device '%s' cannot time candidates yet", s->trial.device);
+	r->limits = *session_class_of(s->trial.device);
+	if (r->class == DEVICE_CUDA && (gpu_of_run(&s->run, &r->gpu, e) != 0 ||
+					facts_of_run(&s->run, s->trial.device, &r->facts, e) != 0))
+		return -1;
 	int rc = stage_spec(s, NULL, "spec.json", RIG_FILE_MAX, &text, e);
 	if (rc == 0)
 		rc = spec_parse(buf_str(&text), text.len, "spec.json", &r->spec, e);
 	buf_free(&text);
+	if (rc == 0 && r->class == DEVICE_CUDA)
+		r->limits.time_s *= r->spec->npublic;
 	return rc;
+}
+
+const struct session_class *rig_class(const struct rig *r)
+{
+	return &r->limits;
+}
+
+struct rig_arm *rig_arm_of(struct rig *r, enum raw_arm arm)
+{
+	return &r->arm[r->self && arm == RAW_CANDIDATE ? RAW_CHAMPION : arm];
 }
 
 void rig_free(struct rig *r)
 {
 	for (int i = 0; i < RAW_ARMS; i++) {
 		/* Two places may share the baseline's plan. */
-		if (r->arm[i].plan && !(i && r->arm[i].plan == r->arm[0].plan))
+		if (r->arm[i].plan && !(i && r->arm[i].plan == r->arm[0].plan)) {
 			plan_free(r->arm[i].plan);
+			free(r->arm[i].set);
+		}
 	}
+	rig_cuda_free(r);
 	if (r->checker)
 		checker_stop(r->checker);
 	spec_free(r->spec);
@@ -55,6 +72,24 @@ static int take_plan(struct rig *r, struct rig_arm *a, const struct buf *kernel,
 	return plan_check(a->plan, r->spec, e);
 }
 
+/* One for each of plan_configs(), as guard or tune left them. */
+static int images_on_record(struct rig *r, struct rig_arm *a, struct err *e)
+{
+	struct image_set *set = a->set;
+	if (plan_configs(a->plan, set->config, &set->n, e) != 0)
+		return -1;
+	for (int i = 0; i < set->n; i++) {
+		char file[64], name[32];
+		snprintf(file, sizeof file, "artefact/cuda-%d", i);
+		snprintf(name, sizeof name, i ? "artefact-%d" : "artefact", i);
+		if (stage_recorded(r->s, file, set->sha[i], e) != 0)
+			return -1;
+		verdict_input(&r->s->v, name, set->sha[i]);
+		trial_path(set->path[i], r->s->id, file);
+	}
+	return 0;
+}
+
 int rig_candidate(struct rig *r, struct err *e)
 {
 	struct rig_arm *a = &r->arm[RAW_CANDIDATE];
@@ -64,13 +99,32 @@ int rig_candidate(struct rig *r, struct err *e)
 		rc = take_plan(r, a, &kernel, &plan, "candidate/plan.json", e);
 	buf_free(&kernel);
 	buf_free(&plan);
-	if (rc != 0 || !r->emu)
+	if (rc != 0 || r->class == DEVICE_SIM)
 		return rc;
+	snprintf(a->trial, sizeof a->trial, "%s", r->s->id);
+	if (r->class == DEVICE_CUDA) {
+		a->set = xcalloc(1, sizeof *a->set);
+		if (images_on_record(r, a, e) != 0)
+			return -1;
+		memcpy(a->image_sha, a->set->sha[0], HASH_HEX);
+		return 0;
+	}
 	if (stage_recorded(r->s, RIG_ARTEFACT, a->image_sha, e) != 0)
 		return -1;
 	verdict_input(&r->s->v, "artefact", a->image_sha);
 	snprintf(a->image, sizeof a->image, "%s/%s", r->s->trial_dir, RIG_ARTEFACT);
-	snprintf(a->trial, sizeof a->trial, "%s", r->s->id);
+	return 0;
+}
+
+static int build_gpu(struct rig *r, struct rig_arm *a, struct image *m, struct err *e)
+{
+	char dir[TRIAL_PATH];
+	run_path(dir, r->s->run.name, "spec");
+	if (image_build_gpu(m, r->spec, dir, r->gpu.arch, NULL, e) != 0)
+		return -1;
+	a->set = xcalloc(1, sizeof *a->set);
+	*a->set = m->set;
+	memcpy(a->image_sha, m->set.sha[0], HASH_HEX);
 	return 0;
 }
 
@@ -82,11 +136,12 @@ static int build(struct rig *r, struct rig_arm *a, const struct buf *kernel, con
 	struct image *m = xcalloc(1, sizeof *m);
 	int rc = image_text(m, r->spec, kernel, plan, what, e);
 	if (rc == 0) {
-		rc = image_build(m, r->spec, "emu-fast", NULL, NULL, e);
+		rc = r->class == DEVICE_CUDA ? build_gpu(r, a, m, e)
+					     : image_build(m, r->spec, "emu-fast", NULL, NULL, e);
 		if (rc == 0 && !m->ok)
 			rc = err_set(e, EX_HARNESS, "%s of '%s' does not compile: %s", what,
 				     r->spec->name, m->box.message);
-		if (rc == 0) {
+		if (rc == 0 && r->class == DEVICE_EMU) {
 			snprintf(a->image, sizeof a->image, "%s", m->box.path);
 			memcpy(a->image_sha, m->box.sha256, HASH_HEX);
 		}
@@ -103,7 +158,7 @@ static int baseline_into(struct rig *r, struct rig_arm *a, struct err *e)
 	if (stage_spec(r->s, NULL, "baseline/kernel.cu", RIG_FILE_MAX, &kernel, e) == 0 &&
 	    stage_spec(r->s, NULL, "baseline/plan.json", RIG_FILE_MAX, &plan, e) == 0)
 		rc = take_plan(r, a, &kernel, &plan, "baseline/plan.json", e);
-	if (rc == 0 && r->emu)
+	if (rc == 0 && r->class != DEVICE_SIM)
 		rc = build(r, a, &kernel, &plan, "the baseline", e);
 	buf_free(&kernel);
 	buf_free(&plan);
@@ -141,7 +196,7 @@ static int champion_of(struct rig *r, struct rig_arm *a, const char *want, struc
 		rc = take_plan(r, a, &kernel, &plan, "champion's plan.json", e);
 	if (rc == 0 && strcmp(a->candidate, want) != 0)
 		rc = err_set(e, EX_BADINPUT, "trials/%s/candidate is not the champion recorded", a->trial);
-	if (rc == 0 && r->emu)
+	if (rc == 0 && r->class != DEVICE_SIM)
 		rc = build(r, a, &kernel, &plan, "the champion", e);
 	buf_free(&kernel);
 	buf_free(&plan);
@@ -172,8 +227,8 @@ static uint64_t sim_word(void *ctx)
 static int held_out(struct rig *r, struct rig_workload *w, struct err *e)
 {
 	uint64_t state = (uint64_t)r->s->run.seed * 1000 + w->index;
-	if (r->emu)
-		return checker_draw(r->checker, CHECKER_HELD_OUT, w->index, 1, &w->axes, e);
+	if (r->class != DEVICE_SIM)
+		return checker_draw(r->checker, CHECKER_HELD_OUT, w->index, r->class == DEVICE_EMU, &w->axes, e);
 	return spec_draw(r->spec, 0, 0, sim_word, &state, &w->axes, e);
 }
 
@@ -190,7 +245,7 @@ int rig_workloads(struct rig *r, int with_held_out, struct err *e)
 		if (i < r->spec->npublic) {
 			w->mode = CHECKER_PUBLIC;
 			w->index = (uint32_t)i;
-			w->axes = r->emu ? p->emu : p->gpu;
+			w->axes = r->class == DEVICE_EMU ? p->emu : p->gpu;
 			w->weight = p->weight;
 			snprintf(w->name, sizeof w->name, "%s", p->name);
 			continue;
@@ -211,12 +266,15 @@ int rig_checker(struct rig *r, struct err *e)
 	run_path(dir, r->s->run.name, "");
 	size_t n = strlen(dir);
 	dir[n - (n > 0 && dir[n - 1] == '/')] = '\0';
-	struct checker_opts o = {.device = r->s->trial.device, .run_dir = dir, .trial = r->s->id,
+	struct checker_opts o = {.device = r->s->trial.device,
+				 .gpu = r->class == DEVICE_CUDA ? r->gpu.uuid : NULL, .run_dir = dir, .trial = r->s->id,
 				 .stage = r->s->confirm ? "confirm" : "bench"};
 	return checker_start(&r->checker, &o, e);
 }
 
 const struct session_ops *rig_ops(const struct rig *r)
 {
-	return r->emu ? &RIG_EMU_OPS : &RIG_SIM_OPS;
+	static const struct session_ops *const of[] = {
+		[DEVICE_EMU] = &RIG_EMU_OPS, [DEVICE_SIM] = &RIG_SIM_OPS, [DEVICE_CUDA] = &RIG_CUDA_OPS};
+	return of[r->class];
 }

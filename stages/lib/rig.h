@@ -1,5 +1,5 @@
 /*
- * rig.h - how reps are made on a device: the session_ops of emu and sim.
+ * rig.h - how reps are made on a device: the session_ops of emu, sim and a GPU.
  *
  * A rig knows the arms (plan, image, identity) and the workloads of a comparison.
  *
@@ -8,9 +8,15 @@
  *       full after it. Between the two, this process streams through a buffer larger than the
  *       caches, then asks the arm and reads its own monotonic clock around the answer.
  * sim   nothing runs: sim.h invents the time.
+ * cuda  a fresh worker for each session, kept over its workloads, holds champion and candidate as modules of
+ *       one context; they run through one graph on the same addresses. In a confirmation each arm has a
+ *       worker of its own, in lock-step, and both are loaded anew for every block: where a graph lies is worth
+ *       up to 1.6 % on short kernels, and is drawn again that way. The champion runs alone before the
+ *       candidate's module is loaded. Short kernels run in several copies a window, each on memory of its
+ *       own, each prepared and verified. Clock: the GPU's events, read by the worker.
  *
- * Life: rig_init, rig_workloads, rig_champion/rig_candidate/rig_baseline, (emu) rig_checker,
- * contests with rig_ops and the rig as ctx, rig_free.
+ * Life: rig_init, rig_champion/rig_candidate/rig_baseline, (GPU: r->gpu by gpu_take), rig_checker,
+ * rig_workloads, (GPU) rig_calibrate, contests with rig_ops and the rig as ctx, rig_free.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,6 +25,9 @@
 
 #include "arm.h"
 #include "checker_call.h"
+#include "cubin.h"
+#include "gpu.h"
+#include "image.h"
 #include "plan.h"
 #include "session.h"
 #include "stage.h"
@@ -34,6 +43,7 @@ struct rig_arm {
 	char candidate[HASH_HEX];    /* identity: kernel and plan */
 	char image[4096];            /* emu: the artefact, "" on sim */
 	char image_sha[HASH_HEX];
+	struct image_set *set;       /* GPU: its images; image_sha is the first one's */
 	struct plan *plan;
 };
 
@@ -47,7 +57,7 @@ struct rig_workload {
 
 struct rig {
 	struct stage *s;
-	int emu;                     /* else sim */
+	enum device_class class;
 	struct spec *spec;
 	struct rig_arm arm[RAW_ARMS];
 	int self;                    /* 1: the candidate's place is taken by the champion (A/A) */
@@ -66,6 +76,15 @@ struct rig {
 	int64_t late[RAW_ARMS], timed[RAW_ARMS]; /* ns of this session's workload */
 	char isolation[192];
 	char refused[256];           /* the candidate cannot be launched at this size */
+
+	/* GPU */
+	struct gpu gpu;              /* the one to use */
+	struct facts facts;          /* of the run */
+	struct rig_cuda *cuda;       /* private to rig_cuda.c */
+	struct session_class limits; /* of this problem: SESSION_CUDA, with time for each public workload */
+	struct session_size *size;   /* by workload; NULL until rig_calibrate */
+	struct worker_figures figures;
+	int apart;                   /* 1: each arm in a worker of its own (confirmation) */
 
 	/* sim */
 	struct sim_place {
@@ -91,7 +110,22 @@ int rig_workloads(struct rig *r, int held_out, struct err *e);
 /* Start the checker: keys, references, inputs. Also on sim, for the verdict's MAC. */
 int rig_checker(struct rig *r, struct err *e);
 
-extern const struct session_ops RIG_EMU_OPS, RIG_SIM_OPS;
+/* GPU: time the champion at every workload, choose sizes, take the figures of the machine. Before the
+ * pre-registration. Where the champion fails *outcome says how. */
+int rig_calibrate(struct rig *r, enum shot_outcome *outcome, char text[256], struct err *e);
+void rig_cuda_free(struct rig *r);
+/* A worker for a row of problems: `to` goes on with that of `from`. */
+void rig_cuda_pass(struct rig *from, struct rig *to);
+/* Machine, figures, and its state around every session, as members of an open object. */
+void rig_cuda_write(const struct rig *r, struct jsonw *w);
+/* The launches of an arm at a workload: its image, the module's facts and what plan_resolve makes of them. 1 and
+ * the text when the plan has none there. `c` is filled with that image's contents. */
+int rig_resolve(const struct rig *r, enum raw_arm arm, const struct axes *axes, struct buf *image,
+		struct cubin *c, struct launches *l, char text[256], struct err *e);
+const struct session_class *rig_class(const struct rig *r);
+struct rig_arm *rig_arm_of(struct rig *r, enum raw_arm arm); /* in A/A the candidate is the champion */
+
+extern const struct session_ops RIG_EMU_OPS, RIG_SIM_OPS, RIG_CUDA_OPS;
 const struct session_ops *rig_ops(const struct rig *r);
 size_t rig_flush_bytes(void); /* 2 x L2 of a core plus its share of L3, capped */
 

@@ -96,11 +96,6 @@ static void flush_caches(struct rig *r)
 	*(volatile uint8_t *)r->flush = (uint8_t)(sum & 1);
 }
 
-static struct rig_arm *arm_of(struct rig *r, enum raw_arm arm)
-{
-	return &r->arm[r->self && arm == RAW_CANDIDATE ? RAW_CHAMPION : arm];
-}
-
 /* Largest need of any arm, workspace by workspace. */
 static int workspaces(struct rig *r, const struct axes *axes, struct checker_open *o, struct err *e)
 {
@@ -161,7 +156,7 @@ static int start(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char t
 		 struct err *e)
 {
 	struct rig *r = ctx;
-	const struct rig_arm *a = arm_of(r, arm);
+	const struct rig_arm *a = rig_arm_of(r, arm);
 	struct arm_opts o = {.device = "emu", .artefact = a->image, .artefact_sha = a->image_sha,
 			     .spec = r->spec, .plan = a->plan, .axes = &r->work.axes,
 			     .layout = &r->work.layout, .in_fd = r->work.in_fd,

@@ -72,7 +72,8 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 		     struct err *e)
 {
 	const struct session_job *j = k->job;
-	struct shot s = {.session = j->index, .workload = k->workload, .arm = arm, .phase = phase};
+	struct shot s = {.session = j->index, .workload = k->workload, .arm = arm, .phase = phase,
+			 .block = block};
 	s.set = session_set(j->order_seed, j->index, k->workload, (int)phase * 65536 + block, slot,
 			    k->size.ring);
 	s.rep = j->raw->count;

@@ -87,6 +87,7 @@ struct shot {
 	int session, workload;
 	enum raw_arm arm;
 	enum raw_phase phase;
+	int block;
 	uint32_t set;
 	uint64_t rep;        /* place in the raw file: names the perturbation */
 	/* answered */

@@ -2,6 +2,7 @@
 # What make bench-aa makes of recorded sessions: power where there is an effect, silence where there is none, and an
 # alarm when the recorded noise would have fooled the rule.
 . "$(dirname "$0")/../lib.sh"
+cd "$work" || exit 1
 build_it() { (cd "$root" && make -s "${BUILD:-.build}/bench/aa_rules"); }
 ok "aa_rules builds" build_it
 

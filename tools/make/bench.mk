@@ -30,3 +30,9 @@ test-kill: all $(FAULT) ## the kill-anywhere proof: KILLS=200 processes of a run
 .PHONY: recheck
 recheck: $(B)/bin/recheck ## recompute every timing verdict shipped under champion/ and tests/bench/ from its ticks
 	$(Q)BUILD=$(B) tests/bench/recheck.sh
+
+# On a GPU, resumable: the same file again goes on with it.
+.PHONY: bench-aa
+bench-aa: all $(B)/bench/aa $(B)/bench/aa_rules ## A/A and known doses on this GPU, rules side by side: AA_FILE= SECONDS=360
+	$(Q)$(B)/bench/aa $(or $(AA_FILE),reports/aa.jsonl) $(or $(SECONDS),360)
+	$(Q)$(B)/bench/aa_rules $(or $(AA_FILE),reports/aa.jsonl)
