@@ -166,6 +166,7 @@ static int judge_gpu(struct judge *j, struct err *e)
 	    start_checker(j, s->trial.device, j->gpu.uuid, e) < 0 ||
 	    worker_pool_check(j->gpu.uuid, e) < 0) /* both start at once; is the GPU well before it? */
 		return -1;
+	stage_on_gpu(s, &j->gpu);
 	a = (struct proof_arm){.plan = j->plan, .set = &j->set};
 	j->proof = (struct proof){.checker = j->checker, .spec = j->spec, .device = s->trial.device,
 				  .gpu = j->gpu.uuid, .facts = &j->facts};

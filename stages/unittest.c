@@ -296,6 +296,7 @@ static int run_gpu(struct unit *u, struct err *e)
 	    gpu_take(&s->run, &u->lane, &u->gpu, e) < 0 ||
 	    start_checker(u, s->trial.device, u->gpu.uuid, e) < 0 || worker_pool_check(u->gpu.uuid, e) < 0)
 		return -1;
+	stage_on_gpu(s, &u->gpu);
 	u->arm = (struct proof_arm){.plan = u->plan, .set = &u->set};
 	u->proof = (struct proof){.checker = u->checker, .spec = u->spec, .device = s->trial.device,
 				  .gpu = u->gpu.uuid, .facts = &u->facts, .timeout_ns = TINY_GPU_NS};

@@ -318,6 +318,7 @@ static int search_gpu(struct tune *t, struct err *e)
 	if (gpu_take(&t->s->run, &lane, &t->gpu, e) < 0 || checker_start(&t->checker, &o, e) < 0 ||
 	    worker_pool_check(t->gpu.uuid, e) < 0)
 		return -1;
+	stage_on_gpu(t->s, &t->gpu);
 	t->proof = (struct proof){.checker = t->checker, .spec = t->spec, .device = t->s->trial.device,
 				  .gpu = t->gpu.uuid, .facts = &t->facts};
 	int rc = tune_time(t, e) < 0 ? -1 : forward_gpu(t, &lane, e);
