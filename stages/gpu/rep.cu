@@ -180,6 +180,12 @@ static __device__ __forceinline__ u64 tile(u32 at)
 		asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); \
 	}
 enum { MMA_SUMS = 64, MMA_FLOP = 2 * 2 * 64 * 128 * 16 * 4 };
+#elif __CUDA_ARCH__ < 800
+/* no such tensor cores: no figure */
+#define MMA_READY
+#define MMA_BODY(type) \
+	float d[1] = {(float)(rounds + tiles[threadIdx.x])};
+enum { MMA_SUMS = 1, MMA_FLOP = 0 };
 #else
 #define MMA_READY
 #define MMA_BODY(type) \

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The range that mem_plan takes addresses from. Reserved in one piece: a second reservation close to a
- * first one is moved elsewhere by the driver, which calls that success. */
+/* The range that mem_plan takes addresses from. */
 #define RANGE_BASE 0x3000000000ull
 #define RANGE_END 0x7000000000ull
+#define RANGE_STEP 0x2000000ull /* of reservations, as the driver seems to keep them */
 
 struct piece {
 	uint64_t addr, len;
@@ -49,20 +49,45 @@ static int outcome(struct worker_reply *r, enum worker_outcome o, const char *te
 
 /* ---- memory ---- */
 
-static int range_reserve(struct err *e)
+static struct {
+	uint64_t from, to;
+} range[WORKER_MEMS];
+static int nranges;
+
+static int reserve(uint64_t from, uint64_t to)
 {
-	static int done;
 	CUdeviceptr got = 0;
 
-	if (done)
+	if (nranges == WORKER_MEMS || cu.MemAddressReserve(&got, to - from, 0, from, 0) != CUDA_OK)
 		return 0;
-	CUresult r = cu.MemAddressReserve(&got, RANGE_END - RANGE_BASE, 0, RANGE_BASE, 0);
-	if (r)
-		return cuda_fail(e, "cuMemAddressReserve", r);
-	if (got != RANGE_BASE)
-		return err_set(e, EX_AGAIN, "the driver does not give the addresses that all workers share");
-	done = 1;
-	return 0;
+	if (got != from) { /* elsewhere: the driver calls that success */
+		cu.MemAddressFree(got, to - from);
+		return 0;
+	}
+	range[nranges].from = from;
+	range[nranges++].to = to;
+	return 1;
+}
+
+/* All in one piece where the driver allows: a reservation close to another one is moved elsewhere. */
+static int range_reserve(const struct mem_layout *l, struct err *e)
+{
+	uint64_t from = RANGE_END, to = RANGE_BASE;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct mem_buf *b = &l->buf[i];
+		if (b->seg_len && b->seg_addr < from)
+			from = b->seg_addr;
+		if (b->seg_len && b->seg_addr + b->seg_len > to)
+			to = b->seg_addr + b->seg_len;
+	}
+	for (int i = 0; i < nranges; i++)
+		if (from >= range[i].from && to <= range[i].to)
+			return 0;
+	if (from >= to || (nranges == 0 && reserve(RANGE_BASE, RANGE_END)) ||
+	    reserve(from / RANGE_STEP * RANGE_STEP, (to + RANGE_STEP - 1) / RANGE_STEP * RANGE_STEP))
+		return 0;
+	return err_set(e, EX_AGAIN, "the driver does not give the addresses that all workers share");
 }
 
 static int in_range(const struct mem_buf *b)
@@ -77,8 +102,6 @@ static int piece_map(struct memory *m, const struct mem_buf *b, int fd, struct e
 	struct piece *p = &m->piece[m->n];
 	CUmemAccess access = {{CU_MEM_ON_DEVICE, 0}, b->kind == MEM_INPUT ? CU_MEM_READ : CU_MEM_READ_WRITE};
 
-	if (!in_range(b))
-		return err_set(e, EX_HARNESS, "buffer '%s' lies outside the shared range", b->name);
 	CUresult r = cu.MemImport(&p->handle, (void *)(intptr_t)fd, CU_MEM_POSIX_FD);
 	if (r)
 		return cuda_fail(e, "cuMemImportFromShareableHandle", r);
@@ -115,7 +138,10 @@ int slot_map(const struct worker_request *q, const int *fd, int nfds, struct err
 	struct memory *m = &memory[q->mem];
 	if (q->layout.n > MEM_MAX || (int)q->layout.n != nfds)
 		return err_set(e, EX_HARNESS, "a layout of %u buffers came with %d handles", q->layout.n, nfds);
-	if (range_reserve(e))
+	for (uint32_t i = 0; i < q->layout.n; i++)
+		if (q->layout.buf[i].seg_len && !in_range(&q->layout.buf[i]))
+			return err_set(e, EX_HARNESS, "buffer %u lies outside the shared range", i);
+	if (range_reserve(&q->layout, e))
 		return -1;
 	m->layout = q->layout;
 	for (uint32_t i = 0; i < q->layout.n; i++) {
