@@ -351,6 +351,7 @@ static int prepare(struct bench *b, struct err *e)
 	/* A GPU's checker works on the GPU: its lane comes first, and outlives both. */
 	if (b->rig.class == DEVICE_CUDA && gpu_take(&s->run, &b->lane, &b->rig.gpu, e) != 0)
 		return -1;
+	stage_on_gpu(s, &b->rig.gpu);
 	if (rig_checker(&b->rig, e) != 0 || rig_workloads(&b->rig, s->confirm, e) != 0)
 		return -1;
 	s->v.mac = checker_mac_fn;

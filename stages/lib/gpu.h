@@ -53,7 +53,7 @@ struct gpu_state {
 	int temperature_c, power_w, sm_mhz, mem_mhz;
 	uint64_t throttle_reasons;   /* NVML clocks event reasons */
 	uint64_t power_violation_ns, thermal_violation_ns; /* counters since boot; 0 unknown */
-	int foreign;                 /* compute processes that are not ours */
+	int foreign;                 /* compute processes that are not ours; -1 cannot be told here */
 	int foreign_pid;             /* one of them */
 	int graphics;                /* graphics processes: lowers the claim */
 };

@@ -439,7 +439,7 @@ static int end_session(void *ctx, int session, enum shot_outcome *o, char text[2
 	for (int i = had - 1; i < c->states; i++) {
 		const struct gpu_state *g = &c->state[i].gpu;
 		char why[128];
-		if (i < 0 || !g->foreign)
+		if (i < 0 || g->foreign <= 0) /* -1: cannot be told here, as bench.json says */
 			continue;
 		snprintf(why, sizeof why, "%d other compute processes on the GPU (pid %d)", g->foreign, g->foreign_pid);
 		fail(o, text, SHOT_ENV, why);

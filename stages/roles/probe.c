@@ -14,11 +14,12 @@
 #include "gpu_who.h"
 #include "nvml_api.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,36 +48,78 @@ static int processes(int (*call)(nvmlDevice, unsigned *, struct nvml_process *),
 	return rc == NVML_OK ? (int)n : rc == NVML_INSUFFICIENT_SIZE ? PROCESSES : -1;
 }
 
-/* Compute processes that are not ours; -1 unknown. */
-static int foreign(nvmlDevice d, int *pid, int *sees)
+/* Does a worker or checker of this build run here now? */
+static int at_work(const char *bin)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *f;
+	int found = 0;
+	while (d && !found && (f = readdir(d))) {
+		char path[300], name[16] = "";
+		long pid = strtol(f->d_name, NULL, 10);
+		if (pid <= 0)
+			continue;
+		snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
+		if (fd >= 0)
+			close(fd);
+		name[n > 0 ? n : 0] = '\0';
+		found = (!strcmp(name, "worker\n") || !strcmp(name, "checker\n")) &&
+			gpu_who(pid, bin) == GPU_WHO_OURS;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+struct who {
+	int ours, others, gone; /* others: seen running, and not ours */
+	int pid;                /* one of others, else of gone */
+	int self;               /* this process is in the list */
+};
+
+/* 0, or -1 when the library does not tell. */
+static int count(nvmlDevice d, const char *bin, struct who *w)
 {
 	static struct nvml_process p[PROCESSES];
+	int n = processes(nvml.ComputeProcesses, d, p);
+	memset(w, 0, sizeof *w);
+	for (int i = 0; i < n; i++) {
+		enum gpu_who who = gpu_who((long)p[i].pid, bin);
+		w->self |= (long)p[i].pid == (long)getpid();
+		w->ours += who == GPU_WHO_OURS;
+		w->others += who == GPU_WHO_FOREIGN;
+		w->gone += who == GPU_WHO_GONE;
+		if (who == GPU_WHO_FOREIGN || (who == GPU_WHO_GONE && !w->others))
+			w->pid = (int)p[i].pid;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+/* Compute processes that are not ours; -1 unknown. `context`: we have one there ourselves. */
+static int foreign(nvmlDevice d, int context, int *pid, int *sees)
+{
+	const struct timespec pause = {.tv_nsec = 25000000};
 	char bin[PATH_MAX];
-	int n = 0, count = 0, gone = 1;
+	struct who w;
 	*pid = 0;
-	if (gpu_who_bin(bin, sizeof bin))
+	if (gpu_who_bin(bin, sizeof bin) || count(d, bin, &w))
 		return -1;
 	/* One that has ended stays in the list for a moment; one outside our namespace stays. */
-	for (int i = 0; i < GONE_TRIES && gone; i++) {
-		const struct timespec pause = {.tv_nsec = 25000000};
-		if (i)
-			nanosleep(&pause, NULL);
-		if ((n = processes(nvml.ComputeProcesses, d, p)) < 0)
+	for (int i = 0; i < GONE_TRIES && w.gone; i++) {
+		nanosleep(&pause, NULL);
+		if (count(d, bin, &w))
 			return -1;
-		gone = count = 0;
-		for (int k = 0; k < n; k++) {
-			enum gpu_who who = gpu_who((long)p[k].pid, bin);
-			gone += who == GPU_WHO_GONE;
-			if (who == GPU_WHO_OURS)
-				continue;
-			count++;
-			*pid = (int)p[k].pid;
-		}
 	}
-	for (int k = 0; k < n && sees; k++)
-		if ((long)p[k].pid == (long)getpid())
-			*sees = 1;
-	return count;
+	*sees = context ? w.self : w.ours > 0;
+	*pid = w.pid;
+	if (w.others || *sees || (!context && !at_work(bin)))
+		return w.others + w.gone;
+	/* Ours compute there and are not in the list by pids that we know: then what is in it may be ours
+	 * under other numbers (a container whose processes have pids of their own). */
+	*pid = 0;
+	return -1;
 }
 
 /* --- one GPU --- */
@@ -176,7 +219,7 @@ static void judge(struct gpu *g)
 static void in_context(CUdevice dev, nvmlDevice d, struct gpu *g)
 {
 	CUcontext ctx = NULL;
-	int pid;
+	int pid, sees = 0;
 	CUresult r = cu.PrimaryCtxRetain(&ctx, dev);
 	if (r == CUDA_OK)
 		r = cu.CtxSetCurrent(ctx);
@@ -188,8 +231,8 @@ static void in_context(CUdevice dev, nvmlDevice d, struct gpu *g)
 	facts_cuda_clusters(&g->facts);
 	if (!d)
 		return;
-	g->sees = 0;
-	g->others = foreign(d, &pid, &g->sees);
+	g->others = foreign(d, 1, &pid, &sees);
+	g->sees = sees;
 }
 
 static int describe(int index, int version, int have_nvml, struct gpu *g, struct err *e)
@@ -286,6 +329,7 @@ static int state(const char *uuid)
 {
 	static struct nvml_process p[PROCESSES];
 	struct gpu_state s = {0};
+	int sees = 0;
 	struct jsonw w = {0};
 	struct nvml_violation v;
 	struct err e;
@@ -307,7 +351,7 @@ static int state(const char *uuid)
 		s.power_violation_ns = v.violation_ns & ((1ull << 53) - 1);
 	if (NVML(Violation, d, NVML_POLICY_THERMAL, &v) == NVML_OK)
 		s.thermal_violation_ns = v.violation_ns & ((1ull << 53) - 1);
-	s.foreign = foreign(d, &s.foreign_pid, NULL);
+	s.foreign = foreign(d, 0, &s.foreign_pid, &sees);
 	s.graphics = processes(nvml.GraphicsProcesses, d, p);
 	gpu_state_write(&s, &w, NULL);
 	return print(&w);

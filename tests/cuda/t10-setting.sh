@@ -60,6 +60,8 @@ ok "bench does, and there is none left" has "budget max_gpu_s=5 of run r0002 is 
 	"$bin/run" trials/0004/bench.json
 
 ok "devices lists it" has "cuda  $slug: Fake GPU (tests), GPU 0  (default)" "$bin/status" --devices
+ok "a namespace whose pids NVML does not know: others are unknown, not foreign" same \
+	"$(FAKE_NVML_HIDE=1 FAKE_NVML_PIDS=4000001 "$bin/probe" devices | jq -c '.gpus[0] | [.sees, .others]')" "[0,-1]"
 echo FAKE_CUDA_MODE=2 >>"$work/gpu/fake.conf"
 ok "devices says why one cannot be used" has "not usable: its compute mode is prohibited" "$bin/status" --devices
 fresh
