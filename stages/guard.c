@@ -3,8 +3,8 @@
  *
  * Reads aK/propose.json, aK/candidate/ by the hashes on record, the pinned spec, trials/index.tsv up to
  * the trial this one may know. Writes aK/guard.json, aK/guard.log and the artefacts that later steps
- * load by hash: emulated images, modules of a GPU with their PTX; for sim a text. Never runs a candidate, never
- * compiles in this process (the box does), never decides by the compiler's text.
+ * load by hash: emulated images, modules of a GPU with their PTX; for sim a text. Never runs a
+ * candidate, never compiles in this process (the box does), never decides by the compiler's text.
  *
  * SPDX-License-Identifier: MIT
  */
