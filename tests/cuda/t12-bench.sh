@@ -1,0 +1,47 @@
+#!/bin/sh
+# t12-bench.sh - contests on the fake GPU: who wins, who loses, and who is to blame.
+#
+# The fake GPU's clock is the CPU time of its device thread plus what a kernel asks for with __nanosleep, so a gain
+# is known; noise is the host's.
+#
+# SPDX-License-Identifier: MIT
+. "$(dirname "$0")/lib.sh"
+need_nvrtc
+fake_gpu FAKE_CUDA_GRANULE=65536 FAKE_CUDA_L2=262144
+fake_spec
+build_it() { (cd "$root" && make -s "${BUILD:-.build}/bench/duel"); }
+ok "duel builds" build_it
+# as candidate, any time
+kernel() {
+	candidate "cand/$1" "$2" "$3"
+	sed -i "s/\"values\": \[[^]]*\]/\"values\": [$3]/" "cand/$1/plan.json"
+}
+for k in good wrong hang illegal trap; do kernel $k add_$k 300; done
+kernel fast add_good 150
+kernel slow add_good 600
+kernel hopeless add_good 30000
+kernel short add_good 1
+duel() { printed "$1" timeout 120 "$build/bench/duel" specs/fake_add specs/fake_add/baseline "cand/$2" $3; }
+
+printed() { want=$1; shift; "$@" >.said 2>&1; cat .said; grep -q "$want" .said; }
+ok "a faster one passes" duel 'pass ok' fast
+ok "a slower one is rejected in one session" duel 'reject bench.slower sessions=1 ' slow
+ok "an equal one is below the margin" duel 'reject bench\.' good
+ok "a wrong one is its own fault" duel 'reject bench.wrong_output' wrong
+ok "so is an illegal address" duel 'reject bench.fault' illegal
+ok "and a trap" duel 'reject bench.fault' trap
+ok "a hang costs half a second, and is its own" duel 'reject bench.timeout' hang
+ok "a hopeless one is given up" duel 'given up' hopeless
+ok "confirmed in two processes, guards and anchor too" duel 'pass ok sessions=4 ' fast confirm
+ok "a hang in a confirmation" duel 'reject confirm.timeout' hang confirm
+cp -r specs/fake_add specs/fake_tiny
+sed -i 's/"name": "fake_add"/"name": "fake_tiny"/; /"plain"/s/8192/64/g' specs/fake_tiny/spec.json
+ok "short kernels run in several copies a window" printed 'windows=[1-9][0-9]* ' timeout 120 \
+	"$build/bench/duel" specs/fake_tiny cand/short cand/fast
+ok "more than one" grep 'windows=\([2-9]\|1[0-9]\) ' .said
+sleep 100 &
+other=$!
+fake_gpu FAKE_CUDA_GRANULE=65536 FAKE_CUDA_L2=262144 FAKE_NVML_PIDS=$other
+ok "with others on the GPU nothing is decided" duel 'invalid bench.invalid_env' fast
+kill $other
+finish
