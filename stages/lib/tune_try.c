@@ -18,9 +18,14 @@ int tune_build(struct tune *t, struct tune_entry *x, struct err *e)
 	if (image_text(&x->image, t->spec, &t->kernel, &x->plan, "plan.json", e) < 0 ||
 	    image_build_gpu(&x->image, t->spec, t->spec_dir, t->gpu.arch, NULL, e) < 0)
 		return -1;
-	x->built = x->image.ok;
+	char code[48], text[256];
+	int rc = x->image.ok ? image_fits(&x->image, t->spec, &t->facts, code, text, e) : 1;
+
+	if (rc < 0)
+		return -1;
+	x->built = rc == 0;
 	if (!x->built)
-		snprintf(x->word, sizeof x->word, "%s", x->image.box.code);
+		snprintf(x->word, sizeof x->word, "%s", x->image.ok ? code : x->image.box.code);
 	return 0;
 }
 
