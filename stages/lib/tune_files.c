@@ -35,7 +35,6 @@ static int copy_artefacts(struct tune *t, struct err *e)
 	return 0;
 }
 
-/* want NULL: a text beside an artefact that was checked */
 static int copy_built(struct tune *t, const char *name, const char *path, const char *want, struct err *e)
 {
 	char to[64];
@@ -46,24 +45,24 @@ static int copy_built(struct tune *t, const char *name, const char *path, const 
 	int rc = file_read(path, 64u << 20, &b, e);
 	if (rc == 0) {
 		hash_hex(b.data, b.len, sha);
-		rc = want && strcmp(sha, want) ? err_set(e, EX_BADINPUT, "'%s' is not what the box made", path)
-					       : stage_side(t->s, to, b.data, b.len, e);
+		rc = strcmp(sha, want) ? err_set(e, EX_BADINPUT, "'%s' is not what the box made", path)
+				       : stage_side(t->s, to, b.data, b.len, e);
 	}
 	buf_free(&b);
 	return rc;
 }
 
-static int copy_set(struct tune *t, const struct image_set *set, struct err *e)
+static int copy_images(struct tune *t, const struct image *m, struct err *e)
 {
-	char name[32], path[sizeof set->path[0] + 8];
+	char name[32];
 
-	for (int i = 0; i < set->n; i++) {
+	for (int i = 0; i < m->nbuilt; i++) {
+		const struct box_result *r = &m->each[i];
 		snprintf(name, sizeof name, "cuda-%d", i);
-		if (copy_built(t, name, set->path[i], set->sha[i], e) < 0)
+		if (copy_built(t, name, r->path, r->sha256, e) < 0)
 			return -1;
 		snprintf(name, sizeof name, "cuda-%d.ptx", i);
-		snprintf(path, sizeof path, "%s.ptx", set->path[i]);
-		if (copy_built(t, name, path, NULL, e) < 0)
+		if (copy_built(t, name, r->ptx, r->ptx_sha256, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -107,7 +106,7 @@ int tune_files(struct tune *t, struct tune_entry *x, struct err *e)
 	if (t->sim)
 		return sim_artefact(t, x, e);
 	if (t->on_gpu)
-		return copy_set(t, &x->image.set, e);
+		return copy_images(t, &x->image, e);
 	for (int i = 0; i < 2; i++)
 		if (image_build(&x->image, t->spec, BUILDS[i], NULL, NULL, e) < 0 ||
 		    (x->image.ok &&

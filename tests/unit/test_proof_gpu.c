@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SPEC_DIR "tests/fake/cuda/spec"
+#define SPEC_DIR "tests/fake/cuda/fake_add"
 
 /* The driver runs the host build of that name; what it does is said in tests/fake/cuda/kernels/add.cu. */
 static const struct {
@@ -93,8 +93,9 @@ static int teardown(void **state)
 static void build(struct image *m, const char *entry, int us)
 {
 	static const char KERNEL[] =
-		"extern \"C\" __global__ void %s(const float *x, const float *y, float *out, int n, int us)\n{\n"
-		"\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n\tif (i < n)\n\t\tout[i] = x[i] + y[i] + us;\n}\n";
+		"%sextern \"C\" __global__ void %s(const float *x, const float *y, float *out, int n, int us)\n{\n"
+		"\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n\tif (i < n)\n\t\tout[i] = x[i] + y[i] + us;\n"
+		"%s}\n";
 	static const char PLAN[] =
 		"{\"schema\":\"touchstone/plan/1\",\"entries\":[\"%s\"],"
 		"\"tunables\":{\"US\":{\"values\":[100,200,400],\"value\":%d}},"
@@ -104,7 +105,10 @@ static void build(struct image *m, const char *entry, int us)
 	struct buf kernel = BUF_INIT, plan = BUF_INIT;
 	struct err e = {0};
 
-	buf_addf(&kernel, KERNEL, entry);
+	/* Variables belong to a module: those that the host build uses must be there. */
+	int state = !strcmp(entry, "add_counter") || !strcmp(entry, "add_lazy");
+	buf_addf(&kernel, KERNEL, state ? "__device__ int add_calls;\n__device__ int add_seed = 7;\n" : "", entry,
+		 state ? "\tout[0] += atomicAdd(&add_calls, 1) + atomicAdd(&add_seed, 1);\n" : "");
 	buf_addf(&plan, PLAN, entry, us, entry);
 	if (image_text(m, spec, &kernel, &plan, "plan.json", &e) < 0 ||
 	    image_build_gpu(m, spec, SPEC_DIR, gpu.arch, NULL, &e) < 0)
