@@ -274,6 +274,26 @@ int checker_again(struct checker *c, const struct checker_work *w, int *same, st
 	return 0;
 }
 
+int checker_copy(struct checker *c, const struct checker_work *w, enum checker_way way, int *in_fd,
+		 int *rw_fd, struct err *e)
+{
+	struct taken t = {0};
+
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	c->q.way = way;
+	int r = ask(c, CHECKER_OP_COPY, &t, e);
+	if (r == 0 && in_fd && t.n != 2)
+		r = err_set(e, EX_HARNESS, "the checker handed over no copies");
+	if (r < 0 || !in_fd) {
+		drop_fds(&t);
+		return r;
+	}
+	*in_fd = t.fd[0];
+	*rw_fd = t.fd[1];
+	return 0;
+}
+
 int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e)
 {
 	memset(&c->q, 0, sizeof c->q);

@@ -104,6 +104,13 @@ int checker_verify(struct checker *c, const struct checker_work *w, struct compa
 /* Hash outputs, guards and inputs again (late writes). 1 in `same` if nothing moved since verify. */
 int checker_again(struct checker *c, const struct checker_work *w, int *same, struct err *e);
 
+/* For make check, which plays candidate: copies of all inputs and outputs of a workload on a GPU, laid out
+ * as the memfds of emu. GET: device to copies (in_fd and rw_fd, where not NULL, become descriptors of
+ * them, ours to close); PUT: copies to device. Refused unless the key is a throw-away one. */
+enum checker_way { CHECKER_GET, CHECKER_PUT };
+int checker_copy(struct checker *c, const struct checker_work *w, enum checker_way way, int *in_fd,
+		 int *rw_fd, struct err *e);
+
 /* HMAC under the run key over the SHA-256 of a verdict's text; check: *ok. checker_mac_fn is
  * the shape that verdict.h wants, its context a struct checker. */
 int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);

@@ -25,6 +25,7 @@ enum checker_op {
 	CHECKER_OP_AGAIN,
 	CHECKER_OP_MAC,
 	CHECKER_OP_SUBKEY,
+	CHECKER_OP_COPY,          /* its reply carries two memfds */
 };
 
 struct checker_request {
@@ -33,6 +34,7 @@ struct checker_request {
 	struct checker_open open; /* OPEN; DRAW: mode, index, emu */
 	struct checker_prep prep; /* PREPARE */
 	uint8_t digest[32];       /* MAC: SHA-256 of the text */
+	int32_t way;              /* COPY: enum checker_way */
 };
 
 struct checker_reply {

@@ -12,6 +12,7 @@
 #include "checker_wire.h"
 #include "child_call.h"
 #include "file.h"
+#include "gpu_copy.h"
 #include "hash.h"
 #include "oracle.h"
 #include "oracle_gpu.h"
@@ -53,6 +54,7 @@ struct work {
 	int open;
 	struct oracle *emu;
 	struct oracle_gpu *gpu;
+	struct gpu_copy copy;
 };
 
 static struct work work[CHECKER_WORKLOADS];
@@ -179,6 +181,7 @@ static void work_close(struct work *w)
 		oracle_close(w->emu);
 	free(w->emu);
 	oracle_gpu_close(w->gpu);
+	gpu_copy_close(&w->copy);
 	memset(w, 0, sizeof *w);
 }
 
@@ -235,6 +238,14 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 	return 0;
 }
 
+/* In a run nobody but a candidate writes outputs, and nobody sees inputs. */
+static int do_copy(struct work *w, int way, struct err *e)
+{
+	if (gpu_kit.run || !w->gpu)
+		return err_set(e, EX_HARNESS, "memory is copied for make check on a GPU alone");
+	return gpu_copy_run(&w->copy, oracle_gpu_memory(w->gpu), way == CHECKER_PUT ? CHECKER_PUT : CHECKER_GET, e);
+}
+
 static void do_mac(const uint8_t digest[32], char out[HASH_HEX])
 {
 	uint8_t text[4 + 32] = {'m', 'a', 'c', ':'}, mac[32];
@@ -248,7 +259,7 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 {
 	struct work *o = q->work < CHECKER_WORKLOADS && work[q->work].open ? &work[q->work] : NULL;
 	int needs = q->op == CHECKER_OP_CLOSE || q->op == CHECKER_OP_PREPARE ||
-		    q->op == CHECKER_OP_VERIFY || q->op == CHECKER_OP_AGAIN;
+		    q->op == CHECKER_OP_VERIFY || q->op == CHECKER_OP_AGAIN || q->op == CHECKER_OP_COPY;
 
 	if (needs && !o)
 		return err_set(e, EX_HARNESS, "workload %u is not open", q->work);
@@ -267,6 +278,7 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 		return on_gpu ? oracle_gpu_verify(o->gpu, &r->result, e) : oracle_verify(o->emu, &r->result, e);
 	case CHECKER_OP_AGAIN:
 		return on_gpu ? oracle_gpu_again(o->gpu, &r->same, e) : oracle_again(o->emu, &r->same, e);
+	case CHECKER_OP_COPY: return do_copy(o, q->way, e);
 	case CHECKER_OP_MAC: do_mac(q->digest, r->hex); return 0;
 	case CHECKER_OP_SUBKEY:
 		published = 1;
@@ -278,7 +290,8 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 
 /* ---- the socket ---- */
 
-static int answer(struct checker_reply *r, const struct work *opened)
+/* With the descriptors of the memory of `opened`, or with those of its copies. */
+static int answer(struct checker_reply *r, const struct work *opened, int copies)
 {
 	union {
 		struct cmsghdr h;
@@ -289,9 +302,9 @@ static int answer(struct checker_reply *r, const struct work *opened)
 
 	memset(&control, 0, sizeof control);
 	if (opened) {
-		const struct gpu_mem *gpu = opened->gpu ? oracle_gpu_memory(opened->gpu) : NULL;
+		const struct gpu_mem *gpu = opened->gpu && !copies ? oracle_gpu_memory(opened->gpu) : NULL;
 		int emu[2] = {opened->emu ? opened->emu->mem.in_fd : -1, opened->emu ? opened->emu->mem.rw_fd : -1};
-		const int *fds = gpu ? gpu->fd : emu;
+		const int *fds = gpu ? gpu->fd : copies ? opened->copy.fd : emu;
 		size_t bytes = (gpu ? gpu->l.n : 2) * sizeof(int);
 		m.msg_control = &control;
 		m.msg_controllen = CMSG_SPACE(bytes);
@@ -328,8 +341,8 @@ static void loop(const struct err *broken)
 			r.code = child_was_killed() ? EX_AGAIN : e.code ? e.code : EX_HARNESS;
 			memcpy(r.text, e.text, sizeof r.text);
 		}
-		int opened = q.op == CHECKER_OP_OPEN && r.code == 0;
-		if (answer(&r, opened ? &work[r.work] : NULL) < 0)
+		int copies = q.op == CHECKER_OP_COPY && r.code == 0, opened = q.op == CHECKER_OP_OPEN && r.code == 0;
+		if (answer(&r, copies ? &work[q.work] : opened ? &work[r.work] : NULL, copies) < 0)
 			return;
 	}
 }
