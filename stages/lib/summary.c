@@ -99,16 +99,18 @@ static void print_reasons(const struct summary *s)
 static void print_spend(const struct run *r)
 {
 	struct ledger_amount t;
-	if (ledger_total(r, &t, NULL) || !t.calls) {
+	if (ledger_total(r, &t, NULL) || (!t.calls && t.gpu_s <= 0)) {
 		puts("  spend     nothing");
 		return;
 	}
-	printf("  spend     %lld model calls, %lld tokens in, %lld out", (long long)t.calls,
-	       (long long)t.tokens_in, (long long)t.tokens_out);
+	printf("  spend     ");
+	if (t.calls)
+		printf("%lld model calls, %lld tokens in, %lld out", (long long)t.calls, (long long)t.tokens_in,
+		       (long long)t.tokens_out);
 	if (t.usd > 0)
 		printf(", $%.4f", t.usd);
 	if (t.gpu_s > 0)
-		printf(", %.0f GPU s", t.gpu_s);
+		printf("%s%.1f GPU s", t.calls ? ", " : "", t.gpu_s);
 	putchar('\n');
 }
 
