@@ -34,7 +34,9 @@ cp -r "$T/tiny" "$T/started"; rm -rf "$T/started/start"; cp -r "$T/started/basel
 jq '.start="start"' "$T/tiny/spec.json" >"$T/started/spec.json"
 new_run "$T/started" sweep 2 1; propose 0001
 same "emulated, the baseline is the start" "pass ok baseline" "$(verdict 0001) $(field "$A/proposal.json" .parent.from)"
-ON=nvidia-h200; new_run "$T/started" sweep 2 1; ON=; propose 0001
+DEV=$ROOT/tests/fuzz/corpus/device/device
+ON=nvidia-h200; new_run "$T/started" sweep 2 1 . ".device_sha256=\"$(sha "$DEV")\""; ON=
+cp "$DEV" "$W/trials/runs/r0001/device.json"; propose 0001
 same "on a GPU start/ itself goes first" "pass ok start 16" "$(verdict 0001) $(field "$A/proposal.json" .parent.from) $(field "$A/candidate/plan.json" .tunables.TX.value)"
 
 # ---- openai ----

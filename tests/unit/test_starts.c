@@ -1,5 +1,5 @@
 /*
- * test_starts.c - every start/ plan holds at the sizes of a GPU, in every legal configuration tried.
+ * test_starts.c - every start/ reads well, and its plan holds at the sizes of a GPU in all configurations tried.
  *
  * Reads specs/ below the working directory (the root of the repository). What the kernels compute is
  * proved by tests/starts/run, that they compile by tests/starts/t1-compile.sh.
@@ -8,6 +8,7 @@
  */
 #include "../../stages/lib/file.h"
 #include "../../stages/lib/plan.h"
+#include "../../stages/lib/source.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -47,6 +48,24 @@ static struct plan *load(const struct spec *s, const char *dir)
 	return p;
 }
 
+/* What guard reads before it compiles; a start may use assembly. */
+static void reads_well(const struct spec *s, const char *dir)
+{
+	struct source_rules rules = {.asm_ok = 1};
+	struct source_finding found;
+	struct err e = {0};
+	struct buf text = BUF_INIT;
+	char path[160];
+
+	snprintf(path, sizeof path, "%s/%s/kernel.cu", dir, s->start);
+	if (file_read(path, 1 << 20, &text, &e))
+		fail_msg("%s", e.text);
+	if (source_ascii("kernel.cu", buf_str(&text), text.len, 1 << 20, &found) ||
+	    source_check(buf_str(&text), text.len, &rules, &found))
+		fail_msg("%s:%d: %s: %s", path, found.line, found.code, found.message);
+	buf_free(&text);
+}
+
 /* 1 when c was legal at every public size; then its plan must hold at all sizes. */
 static int holds(struct plan *p, const struct spec *s, const struct facts *f, const struct plan_config *c)
 {
@@ -69,6 +88,7 @@ static void start_holds(const char *dir, const struct spec *s)
 	struct plan *p = load(s, dir);
 	int64_t space, legal = 0;
 
+	reads_well(s, dir);
 	gpu(&f);
 	plan_config_current(p, &c);
 	assert_true(holds(p, s, &f, &c));
