@@ -175,6 +175,7 @@ static int measure(struct bench *b, struct err *e)
 	plan_contest(b, &b->first, b->rig.spec->npublic);
 	plan_contest(b, &b->fresh, b->rig.nworkloads);
 	b->fresh.anchor = !rig_champion_is_baseline(&b->rig);
+	b->fresh.guards = b->rig.class == DEVICE_CUDA;
 	if (preregister(b, e) != 0 || !b->aa.ok)
 		return b->aa.ok ? -1 : 0;
 	hold_lane(b);
@@ -186,7 +187,6 @@ static int measure(struct bench *b, struct err *e)
 	}
 	b->fresh.first = b->first.n;
 	b->rig.apart = b->rig.class == DEVICE_CUDA;
-	b->fresh.guards = b->rig.class == DEVICE_CUDA;
 	for (int n = CONTEST_CONFIRM; b->fresh.kind == V_NONE; n *= 2) {
 		if (contest_fixed(&b->fresh, n, e) != 0)
 			return -1;

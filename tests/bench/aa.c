@@ -11,9 +11,10 @@
  *    "first":{"a","b"},                means of the first 96 interleaved reps of each
  *    "ticks":[[a...],[b...]]}          every tenth round: the first block's reps, ns
  *
+ * A line {"void_round": N} says that others were on the GPU: that round counts for nothing.
  * Give it the same file again and it goes on: cells with fewest sessions first.
  *
- *   aa FILE [SECONDS [A/A-SESSIONS DOSE-SESSIONS]]      default 360 60 25
+ *   aa FILE [SECONDS [A/A-SESSIONS DOSE-SESSIONS [SPEC-DIR CODE WORKLOAD]]]     default 360 60 25, all kernels
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +36,7 @@
 
 enum { BLOCKED = 40, FIRST = 96, BLOCKS = 40, CELLS = 40 };
 
-static const struct {
+static struct kernel {
 	const char *spec, *code, *workload;
 	int dosed;
 } KERNEL[] = {
@@ -53,6 +54,7 @@ static const struct {
 	{"tests/bench/kernels/settle", "", "large", 1},
 	{"tests/bench/kernels/rows", "", "large", 1},
 };
+static size_t kernels = sizeof KERNEL / sizeof *KERNEL;
 static const int DOSES[] = {0, 1, 2, 3, 5};
 
 struct cell {
@@ -136,7 +138,7 @@ static void begin(struct cell *c, const struct gpu *g, const struct cell *same)
 
 static void list_cells(int aa, int doses)
 {
-	for (size_t k = 0; k < sizeof KERNEL / sizeof *KERNEL; k++)
+	for (size_t k = 0; k < kernels; k++)
 		for (size_t d = 0; d < (KERNEL[k].dosed ? sizeof DOSES / sizeof *DOSES : 1); d++) {
 			struct cell *c = &cell[ncells++];
 			const char *base = strrchr(KERNEL[k].spec, '/') + 1;
@@ -366,9 +368,13 @@ int main(int argc, char **argv)
 	struct lane lane = LANE_INIT;
 	struct err e;
 	prog_name(argv[0]);
-	if (argc < 2 || argc > 5 || argv[1][0] == '-')
-		die(EX_BADUSE, "usage: aa FILE [SECONDS [SESSIONS DOSE-SESSIONS]]");
+	if (argc < 2 || (argc > 5 && argc != 8) || argv[1][0] == '-')
+		die(EX_BADUSE, "usage: aa FILE [SECONDS [SESSIONS DOSE-SESSIONS [SPEC-DIR CODE WORKLOAD]]]");
 	double until = now_s() + (argc > 2 ? atof(argv[2]) : 360);
+	if (argc == 8) {
+		KERNEL[0] = (struct kernel){argv[5], argv[6], argv[7], 0};
+		kernels = 1;
+	}
 	list_cells(argc > 3 ? atoi(argv[3]) : 60, argc > 4 ? atoi(argv[4]) : 25);
 	must(gpu_find("cuda", &g, &e), &e);
 	must(lane_exclusive(&lane, g.uuid, &e), &e);
@@ -394,8 +400,14 @@ int main(int argc, char **argv)
 		if (holder)
 			RIG_CUDA_OPS.end(&holder->rig, round, &(enum shot_outcome){SHOT_OK}, (char[256]){0}, &e);
 		must(gpu_state(g.uuid, &state, &e), &e);
-		if (state.foreign)
+		if (state.foreign > 0) {
+			struct jsonw w = {0};
+			jw_obj(&w, NULL);
+			jw_int(&w, "void_round", round);
+			jw_end(&w);
+			append(argv[1], &w);
 			die(EX_AGAIN, "other compute processes on the GPU: the last round does not count");
+		}
 		holder = NULL;
 		printf("round %d: %d cells, %.1f s\n", round, n, now_s() - from);
 		fflush(stdout);

@@ -68,7 +68,17 @@ static void read_row(const cJSON *j, struct row *r)
 	r->n = (int)json_get_num(j, "n", 0);
 }
 
-static void read_file(const char *file)
+/* Rounds in which others used the GPU. */
+enum { ROUNDS = 65536 };
+static unsigned char void_round[ROUNDS];
+
+static int is_void(const cJSON *j)
+{
+	int n = (int)json_get_num(j, "round", -1);
+	return n >= 0 && n < ROUNDS && void_round[n];
+}
+
+static void read_file(const char *file, int voids)
 {
 	FILE *f = fopen(file, "re");
 	char *line = NULL;
@@ -81,6 +91,13 @@ static void read_file(const char *file)
 		cJSON *j = json_parse(line, (size_t)len, &JSON_OURS, file, &e);
 		if (!j)
 			continue; /* a line cut off by a kill */
+		int spoilt = (int)json_get_num(j, "void_round", -1);
+		if (spoilt >= 0 && spoilt < ROUNDS)
+			void_round[spoilt] = 1;
+		if (voids || spoilt >= 0 || is_void(j)) {
+			cJSON_Delete(j);
+			continue;
+		}
 		struct cell *c = find(json_get_str(j, "cell", "?"), (int)json_get_num(j, "dose", 0));
 		if (c->n == SESSIONS)
 			die(EX_BADINPUT, "too many sessions");
@@ -232,7 +249,8 @@ int main(int argc, char **argv)
 	prog_name(argv[0]);
 	if (argc < 2 || trials < 1)
 		die(EX_BADUSE, "usage: aa_rules FILE [RESAMPLES]");
-	read_file(argv[1]);
+	read_file(argv[1], 1);
+	read_file(argv[1], 0);
 	printf("P(\"B is more than 2 %% faster\"); <x: not seen, 95 %% bound by the rule of three; one session a trial but for "
 	       "ours\n%-22s %3s %4s %8s %16s %6s", "cell", "", "n", "T us", "theta % (95 %)", "sd %");
 	for (int r = 0; r < RULES; r++)

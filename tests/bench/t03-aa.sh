@@ -25,6 +25,8 @@ echo '{"cell":"cut o' >>sane.jsonl # a line that a kill cut off
 ok "no alarm" code 0 "$build/bench/aa_rules" sane.jsonl 500
 ok "a dose of 3 % is found in every live trial" has '12/12' "$build/bench/aa_rules" sane.jsonl 500
 ok "the bound of what was not seen is stated" has '0 promoted of 48' "$build/bench/aa_rules" sane.jsonl 500
+{ cat sane.jsonl; echo; sessions spoilt 0 .05 .001; jq -nc 'range(48) | {void_round: .}'; } >void.jsonl
+ok "spoilt rounds count for nothing" code 0 "$build/bench/aa_rules" void.jsonl 500
 # Halves that favour B by 5 %, and A by 5 %: nothing on average, and a rule that believes four sessions is fooled.
 { sessions odd 0 .05 .0005 | head -n 24; sessions odd 0 -.05 .0005 | head -n 24; } >fooled.jsonl
 ok "sessions that lie together raise the alarm" code 1 "$build/bench/aa_rules" fooled.jsonl 500

@@ -44,4 +44,35 @@ other=$!
 fake_gpu FAKE_CUDA_GRANULE=65536 FAKE_CUDA_L2=262144 FAKE_NVML_PIDS=$other
 ok "with others on the GPU nothing is decided" duel 'invalid bench.invalid_env' fast
 kill $other
+
+# Sessions for make bench-aa: they append, and what they say is no false alarm.
+fake_gpu FAKE_CUDA_GRANULE=65536 FAKE_CUDA_L2=262144
+build_aa() { (cd "$root" && make -s "${BUILD:-.build}/bench/aa" "${BUILD:-.build}/bench/aa_rules"); }
+ok "aa builds" build_aa
+aa() { timeout 120 "$build/bench/aa" aa.jsonl 60 "$1" 0 specs/fake_add baseline plain; }
+ok "two sessions are recorded" aa 2
+ok "and a third, later" aa 3
+ok "each with its blocks" has 3 jq -s 'map(select((.blocks | length) >= 8 and .blocked.a.n == 40)) | length' aa.jsonl
+ok "read without alarm" code 0 "$build/bench/aa_rules" aa.jsonl 100
+
+# The whole pipeline, and a stranger's second look at it.
+mkdir -p tests/bench
+ln -s "$root/tests/bench/recheck.sh" tests/bench/recheck.sh
+ok "a candidate is tried and kept" has KEPT make try SPEC=fake_add DEVICE=cuda KERNEL=cand/fast/kernel.cu \
+	PLAN=cand/fast/plan.json
+for v in bench confirm; do
+	ok "recheck agrees with $v.json" code 0 "$bin/recheck" trials/0001/$v.json
+done
+ok "make recheck finds both with the champion" has '2 verdicts with raw samples, 0 of them' make recheck
+edit() {
+	rm -rf forged
+	cp -R trials/0001 forged
+	jq "$1" trials/0001/confirm.json >forged/confirm.json
+}
+edit '.data.confirm.sessions[0].workloads[0].drain -= 0.5'
+ok "a guard cannot be changed" code 1 "$bin/recheck" forged/confirm.json
+edit '.data.confirm.sessions[0].workloads[0].sustained -= 0.5'
+ok "nor the other" code 1 "$bin/recheck" forged/confirm.json
+ok "a profile is on record" jq -e '.data.roofline[0] | .own_share > 0.5 and .launches[0].registers > 0' trials/0001/bench.json
+ok "and the machine's state around each session" jq -e '(.data.machine.states | length) >= 5' trials/0001/bench.json
 finish
