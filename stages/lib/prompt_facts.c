@@ -143,24 +143,50 @@ static double over_sessions(const cJSON *sessions, const char *name, const char 
 	return n ? sum / n : NAN;
 }
 
-/* How far from what this GPU was measured to do. */
-static void against_roof(const struct proposal *p, const struct axes *a, const struct worker_ceilings *c,
-			 double ns, struct buf *out)
+/* Bench's profile of the candidate on workload `name` (bench.json, data.roofline); NULL off a GPU. */
+static const cJSON *profile_of(const cJSON *data, const char *name)
 {
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, json_get(data, "roofline"))
+		if (!strcmp(json_get_str(one, "name", ""), name))
+			return one;
+	return NULL;
+}
+
+/* How far from what this GPU was measured to do, and what each launch takes of it. */
+static void against_roof(const struct proposal *p, const struct axes *a, const struct worker_ceilings *c,
+			 const cJSON *profile, double ns, struct buf *out)
+{
+	const cJSON *l;
 	struct roofline r;
 
 	roofline_of(p->spec, a, c, ROOFLINE_FAIR, &r);
 	if (r.bound != ROOFLINE_NONE)
 		buf_addf(out, "; %.0f %% of the roofline (%s bound, %.2f us at best)", 100 * r.floor_ns / ns,
 			 roofline_bound_name(r.bound), r.floor_ns / 1000);
+	cJSON_ArrayForEach(l, json_get(profile, "launches")) {
+		const char *entry = json_get_str(l, "entry", "");
+		buf_adds(out, "\n  - ");
+		utf8_line(out, entry, strlen(entry), 64);
+		buf_addf(out, ": %.0f blocks of %.0f threads, %.0f registers a thread, %.0f bytes shared a block, %.0f "
+			 "spilled; %.0f blocks an SM, occupancy %.0f %%", json_get_num(l, "blocks", NAN),
+			 json_get_num(l, "threads", NAN), json_get_num(l, "registers", NAN),
+			 json_get_num(l, "shared_bytes", NAN), json_get_num(l, "spill_bytes", NAN),
+			 json_get_num(l, "blocks_per_sm", NAN), 100 * json_get_num(l, "occupancy", NAN));
+	}
 }
 
 /* `ceilings` is NULL where there are none: then the axes are those of the emulated device. */
-static void one_workload(const struct proposal *p, const struct spec_workload *k, const cJSON *sessions,
+static void one_workload(const struct proposal *p, const struct spec_workload *k, const cJSON *data,
 			 const struct worker_ceilings *ceilings, struct buf *out)
 {
 	const struct axes *a = ceilings ? &k->gpu : &k->emu;
-	double ns = over_sessions(sessions, k->name, "candidate_mean");
+	const cJSON *sessions = json_get(json_get(data, "decide"), "sessions");
+	const cJSON *profile = ceilings ? profile_of(data, k->name) : NULL;
+	/* The profile's time is that of one run: a window may hold several. */
+	double ns = profile ? 1000 * json_get_num(profile, "time_us", NAN)
+			    : over_sessions(sessions, k->name, "candidate_mean");
 	double theta = over_sessions(sessions, k->name, "theta");
 	int64_t bytes, flops;
 
@@ -183,14 +209,14 @@ static void one_workload(const struct proposal *p, const struct spec_workload *k
 	if (!isnan(theta))
 		buf_addf(out, ", %.3fx of the champion before it", exp(theta));
 	if (ceilings)
-		against_roof(p, a, ceilings, ns, out);
+		against_roof(p, a, ceilings, profile, ns, out);
 	buf_addc(out, '\n');
 }
 
 /* Times of the champion as the trial that made it measured them. Public workloads only. */
 int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
 {
-	const cJSON *after, *sessions;
+	const cJSON *after;
 	struct verdict_in in;
 	struct gpu g;
 	double best;
@@ -212,9 +238,8 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 	buf_addf(out, ". Times on device %s%s:\n", s->trial.device,
 		 s->v.emulated ? " (emulated on a CPU: no GPU speed)"
 		 : s->v.simulated ? " (simulated: no real speed)" : "");
-	sessions = json_get(json_get(in.data, "decide"), "sessions");
 	for (int i = 0; i < p->spec->npublic; i++)
-		one_workload(p, &p->spec->public[i], sessions, on_gpu ? &g.ceilings : NULL, out);
+		one_workload(p, &p->spec->public[i], in.data, on_gpu ? &g.ceilings : NULL, out);
 	verdict_in_free(&in);
 	return 0;
 }
