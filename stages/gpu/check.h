@@ -20,7 +20,7 @@ enum {
 };
 
 enum {
-	CK_CHUNK = 2048,   /* elements that one warp adds up */
+	CK_CHUNK = 512,    /* elements that one warp adds up */
 	CK_FOLD = 32,      /* partial sums that one thread adds up */
 	CK_THREADS = 256,  /* of a block */
 	CK_OUTPUTS = 16,   /* SPEC_MAX_TENSORS */

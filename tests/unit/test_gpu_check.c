@@ -68,7 +68,7 @@ static void conversions(void **state)
 
 /* ---- comparison ---- */
 
-enum { N = 6000 };
+enum { N = 40000 };
 static _Alignas(16) uint8_t got[N * 8], base[N * 8];
 static double ref[N];
 static struct mem_layout layout;
@@ -212,7 +212,7 @@ static void same_verdicts(void **state)
 {
 	(void)state;
 	static const size_t SIZE[][2] = {{1, 1}, {7, 7}, {130, 1}, {300, 3}, {1000, 10}, {4096, 4096},
-					 {6000, 5000}, {6000, 1500}, {5000, 2100}, {6000, 150}};
+					 {6000, 5000}, {6000, 1500}, {5000, 2100}, {6000, 150}, {40000, 40000}, {40000, 19000}};
 	const char *seen[64];
 	int nseen = 0;
 

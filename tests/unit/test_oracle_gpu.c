@@ -329,6 +329,65 @@ static void keys_and_windows(void **state)
 		oracle_gpu_close(o[i]);
 }
 
+/* ---- an output judged as a set, a reference by a command: both go over the host ---- */
+
+static const char ARGMAX[] =
+	"{\"schema\":\"touchstone/spec/1\",\"name\":\"argmax\",\"op_type\":\"t\",\"description\":\"d\","
+	"\"axes\":{\"R\":{\"type\":\"var\"},\"C\":{\"type\":\"var\"}},"
+	"\"inputs\":{\"s\":{\"shape\":[\"R\",\"C\"],\"dtype\":\"float32\"},"
+	"\"p\":{\"shape\":[\"C\"],\"dtype\":\"int32\",\"fill\":{\"kind\":\"permutation\"}}},"
+	"\"outputs\":{\"i\":{\"shape\":[\"R\"],\"dtype\":\"int32\",\"compare\":{\"kind\":\"ties\",\"source\":\"s\"}}},"
+	"\"compute\":{\"operand\":\"float32\",\"accumulator\":\"float32\",\"intermediate\":\"float32\"},"
+	"\"reference\":{\"command\":[\"sh\",\"-c\",\"cd \\\"$0\\\" && printf \\\"$(od -An -v -w32 -tf4 s.bin | "
+	"awk '{ b = 1; for (k = 2; k <= NF; k++) if ($k + 0 > $b + 0) b = k; printf \\\"%c0%02o%c000%c000%c000\\\", "
+	"92, b - 1, 92, 92, 92 }')\\\" >i.bin\"]},"
+	"\"workloads\":{\"public\":[{\"name\":\"w\",\"axes\":{\"R\":4,\"C\":8}}],\"tiny\":[{\"R\":1,\"C\":8}]}}";
+
+static void sets_and_commands(void **state)
+{
+	(void)state;
+	need();
+	struct checker_open q = {.mode = CHECKER_PUBLIC};
+	struct oracle_gpu *o;
+	struct spec *s;
+	struct compare_result r;
+	struct err e = {0};
+	uint8_t key[32] = {7};
+	float in[4][8];
+	int32_t got[4], p[8];
+
+	if (spec_parse(ARGMAX, strlen(ARGMAX), "argmax", &s, &e) < 0 ||
+	    oracle_gpu_open(&o, &kit, s, &s->public[0].gpu, &q, key, NULL, 0, &e) < 0)
+		fail_msg("%s", e.text);
+	const struct gpu_mem *m = oracle_gpu_memory(o);
+	for (uint32_t k = 0; k < 8; k++) {
+		struct checker_prep prep = {.rep = k, .set = k % 3, .perturb = k > 5};
+		if (oracle_gpu_prepare(o, &prep, scalars, &e) < 0)
+			fail_msg("%s", e.text);
+		CHECK(cu.MemcpyDtoH(in, gpu_mem_at(m, &m->l.buf[0]), sizeof in));
+		CHECK(cu.MemcpyDtoH(p, gpu_mem_at(m, &m->l.buf[1]), sizeof p));
+		int seen = 0;
+		for (int i = 0; i < 8; i++)
+			seen |= 1 << p[i];
+		assert_int_equal(seen, 255);
+		for (int row = 0; row < 4; row++) {
+			got[row] = 0;
+			for (int c = 1; c < 8; c++)
+				got[row] = in[row][c] > in[row][got[row]] ? c : got[row];
+		}
+		static const char *const WANT[] = {"ok", "judge.ties", "judge.index"};
+		for (int how = 0; how < 3; how++) {
+			got[3] = how == 0 ? got[3] : how == 1 ? got[3] ^ 1 : 8;
+			CHECK(cu.MemcpyHtoD(gpu_mem_at(m, &m->l.buf[2]), got, sizeof got));
+			if (oracle_gpu_verify(o, &r, &e) < 0)
+				fail_msg("%s", e.text);
+			assert_string_equal(r.code, WANT[how]);
+		}
+	}
+	oracle_gpu_close(o);
+	spec_free(s);
+}
+
 static void too_large(void **state)
 {
 	(void)state;
@@ -350,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_way),
 		cmocka_unit_test(keys_and_windows),
+		cmocka_unit_test(sets_and_commands),
 		cmocka_unit_test(too_large),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
