@@ -62,7 +62,10 @@ static int kernels_build(const char *arch, struct buf *cubin, struct err *e)
 				     .std = 17};
 	struct buf text = BUF_INIT;
 	struct box_result r = {0};
-	int rc = source_add(&text, "check.h", e) < 0 || source_add(&text, "check.cu", e) < 0 ? -1 : 0;
+	int rc = source_add(&text, "check.h", e) < 0 || source_add(&text, "check_base.h", e) < 0 ||
+				 source_add(&text, "check.cu", e) < 0
+			 ? -1
+			 : 0;
 	struct box_request q = {.mode = "cuda", .source = buf_str(&text), .source_len = text.len, .arch = arch,
 				.knobs = &knobs, .trusted = 1};
 
