@@ -57,8 +57,8 @@ static void add_headers(struct options *o, const struct box_request *q, const st
 /* lines: the second compile of a source that reads a clock; PTX alone, with line information. */
 static void options(const struct box_request *q, const struct toolkit *t, int lines, struct options *o)
 {
-	static const struct plan_compile defaults = {.ftz = -1, .prec_div = -1, .prec_sqrt = -1, .fmad = 1,
-						     .opt_level = 3, .std = 17};
+	static const struct plan_compile defaults = {
+	    .ftz = -1, .prec_div = -1, .prec_sqrt = -1, .fmad = 1, .opt_level = 3, .std = 17};
 	struct plan_compile k = q->knobs ? *q->knobs : defaults;
 	k.fast_math |= !q->knobs && q->fast_math;
 	add(o, xasprintf("--gpu-architecture=%s%s", lines ? "compute" : "sm", q->arch + 2));
@@ -83,8 +83,8 @@ static void options(const struct box_request *q, const struct toolkit *t, int li
 	add(o, xstrdup("--ptxas-options=-v"));
 }
 
-static void write_options(struct jsonw *w, const char *key, const struct box_request *q, const struct toolkit *t,
-			  int lines)
+static void write_options(struct jsonw *w, const char *key, const struct box_request *q,
+			  const struct toolkit *t, int lines)
 {
 	struct options o = {.n = 0};
 	options(q, t, lines, &o);
@@ -164,15 +164,16 @@ static void say(struct box_result *r, const char *code, const char *message)
 }
 
 /* "NVRTC 13.0", then the symbol of each entry. The build's number is in the PTX. */
-static int read_out(const struct buf *out, const struct buf *ptx, char **symbol, size_t n, struct box_result *r,
-		    struct err *e)
+static int read_out(const struct buf *out, const struct buf *ptx, char **symbol, size_t n,
+		    struct box_result *r, struct err *e)
 {
 	static const char RELEASE[] = "release ";
 	char *text = xstrdup(buf_str(out)), *rest = text, *line = strsep(&rest, "\n");
 	const char *at = strstr(buf_str(ptx), RELEASE);
 	const char *build = at && at - buf_str(ptx) < 400 ? strstr(at, "V") : NULL;
 	if (build && build - at < 40)
-		snprintf(r->compiler, sizeof r->compiler, "%.40s (%.*s)", line, (int)strcspn(build, "\n "), build);
+		snprintf(r->compiler, sizeof r->compiler, "%.40s (%.*s)", line, (int)strcspn(build, "\n "),
+			 build);
 	else
 		snprintf(r->compiler, sizeof r->compiler, "%.40s", line);
 	int rc = 0;
@@ -187,13 +188,13 @@ static int read_out(const struct buf *out, const struct buf *ptx, char **symbol,
 	return rc;
 }
 
-static int gates(const struct cubin *c, const struct buf *ptx, const struct buf *lines, const char *const *entries,
-		 char *const *symbol, size_t n, struct box_result *r)
+static int gates(const struct cubin *c, const struct buf *ptx, const struct buf *lines,
+		 const char *const *entries, char *const *symbol, size_t n, struct box_result *r)
 {
 	char code[48], text[256];
 	const char *const *symbols = (const char *const *)symbol;
-	int bad = cubin_gate(c, entries, n, code, text) ||
-		  ptx_gate(buf_str(ptx), ptx->len, symbols, n, code, text);
+	int bad =
+	    cubin_gate(c, entries, n, code, text) || ptx_gate(buf_str(ptx), ptx->len, symbols, n, code, text);
 	int clocks = bad ? 0 : ptx_clocks(buf_str(ptx), ptx->len);
 	if (clocks && ptx_clocks(buf_str(lines), lines->len) != clocks) {
 		snprintf(code, sizeof code, "guard.opcode");
@@ -208,8 +209,8 @@ static int gates(const struct cubin *c, const struct buf *ptx, const struct buf 
 }
 
 int box_cuda_finish(struct buf *cubin, const struct buf *ptx, const struct buf *lines, const struct buf *out,
-		    const struct buf *log, const char *const *entries, size_t n, int trusted, struct box_result *r,
-		    struct err *e)
+		    const struct buf *log, const char *const *entries, size_t n, int trusted,
+		    struct box_result *r, struct err *e)
 {
 	char **symbol = xcalloc(n + 1, sizeof *symbol);
 	struct cubin *c = xcalloc(1, sizeof *c);
@@ -230,6 +231,31 @@ int box_cuda_finish(struct buf *cubin, const struct buf *ptx, const struct buf *
 	return rc;
 }
 
+int box_cuda_options(const cJSON *request, const char *key, char *const *macros, size_t n, const char **argv,
+		     int at, struct err *e)
+{
+	const cJSON *x, *list = json_arr(request, key, "request", e);
+	argv[at++] = "--";
+	for (size_t i = 0; i < n; i++)
+		argv[at++] = macros[i];
+	int most = at + OPTIONS_MAX;
+	cJSON_ArrayForEach(x, list)
+		if (cJSON_IsString(x) && at < most)
+			argv[at++] = x->valuestring;
+	return list ? at : -1;
+}
+
+/* Headers whose functions wait, and what clocks are called. A guess: it decides no verdict. */
+int box_cuda_may_wait(const struct buf *source)
+{
+	static const char *const words[] = {"cuda/barrier", "cuda/pipeline", "cuda/atomic", "cuda/latch", "cuda/semaphore",
+					    "cooperative_groups", "clock", "globaltimer", NULL};
+	for (const char *const *w = words; *w; w++)
+		if (strstr(buf_str(source), *w))
+			return 1;
+	return 0;
+}
+
 int box_cuda_clocks(const struct buf *ptx)
 {
 	return ptx_clocks(buf_str(ptx), ptx->len) > 0;
@@ -238,9 +264,14 @@ int box_cuda_clocks(const struct buf *ptx)
 /* ptxas -v: figures that facts tell, and times that differ from compile to compile. */
 static int noise(const char *line, size_t n)
 {
-	static const char *const words[] = {"Compiling entry function", "Function properties for", "bytes stack frame",
-					    "ptxas info    : Used ", "Compile time = ", "bytes gmem",
-					    "warnings can be suppressed", NULL};
+	static const char *const words[] = {"Compiling entry function",
+					    "Function properties for",
+					    "bytes stack frame",
+					    "ptxas info    : Used ",
+					    "Compile time = ",
+					    "bytes gmem",
+					    "warnings can be suppressed",
+					    NULL};
 	for (const char *const *w = words; *w; w++)
 		if (memmem(line, n, *w, strlen(*w)))
 			return 1;

@@ -48,8 +48,13 @@ int box_cuda_key(const struct box_request *q, const struct toolkit *t, struct bu
 int box_cuda_finish(struct buf *cubin, const struct buf *ptx, const struct buf *lines, const struct buf *out,
 		    const struct buf *log, const char *const *entries, size_t n, int trusted, struct box_result *r,
 		    struct err *e);
+/* A mark, the macros and the options under `key` into argv from `at` on: the next free place, or -1. */
+int box_cuda_options(const cJSON *request, const char *key, char *const *macros, size_t n, const char **argv,
+		     int at, struct err *e);
 /* Does it read a clock? Then finish wants `lines`. */
 int box_cuda_clocks(const struct buf *ptx);
+/* Is it likely to? Then `lines` is better made at the same time. */
+int box_cuda_may_wait(const struct buf *source);
 /* Compiler's notes without the figures that facts tell better, scrubbed. */
 void box_cuda_log(const struct buf *log, char out[BOX_LOG_MAX + 1]);
 

@@ -16,8 +16,12 @@
 enum { SECTIONS_MAX = 4096, SYMBOLS_MAX = 1 << 16, EM_CUDA = 190, RESERVED_SHARED = 1024 };
 enum { SHT_SYMTAB_ = 2, SHT_NOBITS_ = 8, STT_OBJECT_ = 1, STT_FUNC_ = 2, STO_ENTRY = 0x10 };
 enum { /* records of .nv.info: format 4, this code */
-	INFO_MAX_THREADS = 0x05, INFO_REQ_THREADS = 0x10, INFO_FRAME = 0x11, INFO_PARAM = 0x17, INFO_REGS = 0x2f,
-	INFO_CLUSTER = 0x3d,
+       INFO_MAX_THREADS = 0x05,
+       INFO_REQ_THREADS = 0x10,
+       INFO_FRAME = 0x11,
+       INFO_PARAM = 0x17,
+       INFO_REGS = 0x2f,
+       INFO_CLUSTER = 0x3d,
 };
 
 struct elf {
@@ -87,8 +91,9 @@ static int header(struct elf *x, struct cubin *c)
 	x->sections_at = get(h + 40, 8);
 	x->sections = (uint32_t)get(h + 60, 2);
 	x->names = (uint32_t)get(h + 62, 2);
-	if (get(h + 58, 2) != 64 || x->sections == 0 || x->sections > SECTIONS_MAX || x->names >= x->sections ||
-	    x->sections_at > x->len || (uint64_t)x->sections * 64 > x->len - x->sections_at)
+	if (get(h + 58, 2) != 64 || x->sections == 0 || x->sections > SECTIONS_MAX ||
+	    x->names >= x->sections || x->sections_at > x->len ||
+	    (uint64_t)x->sections * 64 > x->len - x->sections_at)
 		return bad(x, "its section table");
 	return 0;
 }
@@ -179,12 +184,14 @@ static int system_symbol(const char *name)
 	return !strncmp(name, ".nv.", 4) || !strncmp(name, "__nv_reserved", 13);
 }
 
-static int symbols_read(struct elf *x, const struct symbols *all, const struct cubin_note *note, struct cubin *c)
+static int symbols_read(struct elf *x, const struct symbols *all, const struct cubin_note *note,
+			struct cubin *c)
 {
 	for (uint64_t i = 1; i < all->n; i++) {
 		struct symbol s;
 		struct section in = {.name = ""};
-		if (symbol(x, all, i, &s) || (s.section && s.section < x->sections && section(x, s.section, &in)))
+		if (symbol(x, all, i, &s) ||
+		    (s.section && s.section < x->sections && section(x, s.section, &in)))
 			return -1;
 		if (s.section == 0 && *s.name && !system_symbol(s.name) && !c->undefined++)
 			snprintf(c->undefined_name, sizeof c->undefined_name, "%.*s", CUBIN_NAME - 1, s.name);
@@ -210,8 +217,8 @@ static struct cubin_entry *entry_named(struct cubin *c, const char *name)
 }
 
 /* Records about the whole module name a symbol first. */
-static int module_record(struct elf *x, const struct symbols *all, struct cubin *c, int code, const uint8_t *p,
-			 size_t n)
+static int module_record(struct elf *x, const struct symbols *all, struct cubin *c, int code,
+			 const uint8_t *p, size_t n)
 {
 	struct symbol s;
 	if ((code != INFO_REGS && code != INFO_FRAME) || n < 8)
@@ -263,7 +270,8 @@ static int info(struct elf *x, const struct symbols *all, struct cubin *c, struc
 		at += 4;
 		if (n > s->size - at || p[0] < 1 || p[0] > 4)
 			return bad(x, "a broken record");
-		if (p[0] == 4 && (k ? entry_record(x, k, p[1], p + 4, n) : module_record(x, all, c, p[1], p + 4, n)))
+		if (p[0] == 4 &&
+		    (k ? entry_record(x, k, p[1], p + 4, n) : module_record(x, all, c, p[1], p + 4, n)))
 			return -1;
 		at += n;
 	}

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static int refuse(char out[48], char text[256], const char *code, const char *fmt, const char *name)
-	__attribute__((format(printf, 4, 0)));
+    __attribute__((format(printf, 4, 0)));
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -35,21 +35,24 @@ int cubin_gate(const struct cubin *c, const char *const *entries, size_t n, char
 {
 	for (size_t i = 0; i < n; i++)
 		if (!cubin_find(c, entries[i]))
-			return refuse(code, text, "guard.entry_missing", "the plan's entry '%.100s' is not in the module",
-				      entries[i]);
+			return refuse(code, text, "guard.entry_missing",
+				      "the plan's entry '%.100s' is not in the module", entries[i]);
 	for (int i = 0; i < c->nentries; i++)
 		if (!is_entry(&c->entry[i], entries, n))
-			return refuse(code, text, "guard.entry_extra", "the kernel '%.100s' is not an entry of the plan",
-				      c->entry[i].name);
+			return refuse(code, text, "guard.entry_extra",
+				      "the kernel '%.100s' is not an entry of the plan", c->entry[i].name);
 	if (c->undefined)
-		return refuse(code, text, "guard.undefined_symbol", "the module needs '%.100s', which kernels may not use "
-			      "(printf, malloc, launches and functions of other modules)", c->undefined_name);
+		return refuse(code, text, "guard.undefined_symbol",
+			      "the module needs '%.100s', which kernels may not use "
+			      "(printf, malloc, launches and functions of other modules)",
+			      c->undefined_name);
 	if (c->init_code)
 		return refuse(code, text, "guard.init_code", "the module runs code when it is loaded%s", "");
 	if (c->const_bytes > CUBIN_CONST_MAX)
 		return refuse(code, text, "guard.constant", "more than 16 KiB of __constant__ data%s", "");
 	if (c->global_bytes > CUBIN_GLOBAL_MAX)
-		return refuse(code, text, "guard.module_state", "more than 64 KiB of variables in device memory%s", "");
+		return refuse(code, text, "guard.module_state",
+			      "more than 64 KiB of variables in device memory%s", "");
 	return 0;
 }
 
@@ -62,23 +65,31 @@ static int launch_args(const struct cubin *c, const struct launch *l, int at, ch
 {
 	const struct cubin_entry *k = cubin_find(c, l->entry);
 	if (!k)
-		return snprintf(text, 256, "launch %d: the entry '%.64s' is not in the module", at, l->entry) > 0;
+		return snprintf(text, 256, "launch %d: the entry '%.64s' is not in the module", at,
+				l->entry) > 0;
 	if (k->nparams != l->nargs)
-		return snprintf(text, 256, "launch %d: '%.64s' takes %d parameters, the plan gives %d", at, l->entry,
-				k->nparams, l->nargs) > 0;
+		return snprintf(text, 256, "launch %d: '%.64s' takes %d parameters, the plan gives %d", at,
+				l->entry, k->nparams, l->nargs) > 0;
 	for (int i = 0; i < l->nargs; i++)
 		if ((int64_t)k->param[i].size != arg_bytes(&l->arg[i]))
-			return snprintf(text, 256, "launch %d: parameter %d of '%.64s' has %u bytes, the plan gives %d", at, i,
-					l->entry, k->param[i].size, arg_bytes(&l->arg[i])) > 0;
+			return snprintf(text, 256,
+					"launch %d: parameter %d of '%.64s' has %u bytes, the plan gives %d",
+					at, i, l->entry, k->param[i].size, arg_bytes(&l->arg[i])) > 0;
 	for (int i = 0; i < 3; i++)
 		if (k->cluster[0] && (int64_t)l->cluster[i] != k->cluster[i])
-			return snprintf(text, 256, "launch %d: '%.64s' is compiled for clusters of %lldx%lldx%lld, the plan says "
-					"%ux%ux%u", at, l->entry, (long long)k->cluster[0], (long long)k->cluster[1],
-					(long long)k->cluster[2], l->cluster[0], l->cluster[1], l->cluster[2]) > 0;
+			return snprintf(text, 256,
+					"launch %d: '%.64s' is compiled for clusters of %lldx%lldx%lld, the "
+					"plan says "
+					"%ux%ux%u",
+					at, l->entry, (long long)k->cluster[0], (long long)k->cluster[1],
+					(long long)k->cluster[2], l->cluster[0], l->cluster[1],
+					l->cluster[2]) > 0;
 	int64_t threads = (int64_t)l->block[0] * l->block[1] * l->block[2];
 	if (k->max_threads && threads > k->max_threads)
-		return snprintf(text, 256, "launch %d: '%.64s' is compiled for at most %lld threads, the plan launches %lld",
-				at, l->entry, (long long)k->max_threads, (long long)threads) > 0;
+		return snprintf(
+			   text, 256,
+			   "launch %d: '%.64s' is compiled for at most %lld threads, the plan launches %lld",
+			   at, l->entry, (long long)k->max_threads, (long long)threads) > 0;
 	return 0;
 }
 
@@ -113,7 +124,8 @@ static int occupancy(void *ctx, const char *entry, int64_t threads, int64_t shar
 		return facts_occupancy(f, entry, threads, shared, blocks, e);
 	*blocks = 0;
 	shared += k->shared;
-	if (threads > f->max_threads || shared > f->max_shared || (k->max_threads && threads > k->max_threads))
+	if (threads > f->max_threads || shared > f->max_shared ||
+	    (k->max_threads && threads > k->max_threads))
 		return 0;
 	int64_t warps = (threads + f->warp_size - 1) / f->warp_size;
 	int64_t n = least(f->max_blocks_sm, f->max_threads_sm / (warps * f->warp_size));

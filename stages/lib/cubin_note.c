@@ -41,9 +41,9 @@ static int members(struct cubin_note *n, struct err *e)
 	    !(n->live = json_arr(n->json, "live", "note of a module", e)))
 		return -1;
 	n->names = xcalloc((size_t)cJSON_GetArraySize(n->live) + 1, sizeof *n->names);
-	cJSON_ArrayForEach(x, n->live) {
-		if (!cJSON_IsString(x) ||
-		    (n->nlive && strcmp(n->names[n->nlive - 1], x->valuestring) >= 0))
+	cJSON_ArrayForEach(x, n->live)
+	{
+		if (!cJSON_IsString(x) || (n->nlive && strcmp(n->names[n->nlive - 1], x->valuestring) >= 0))
 			return err_set(e, EX_BADINPUT, "note of a module: live: names in order are expected");
 		n->names[n->nlive++] = x->valuestring;
 	}
@@ -89,9 +89,8 @@ void cubin_note_apply(const struct cubin_note *n, struct cubin *c)
 		const cJSON *x;
 		double spill = json_get_num(n->spill, k->name, 0);
 		k->spill_bytes = spill > 0 && spill < 1e9 ? (int64_t)spill : 0;
-		cJSON_ArrayForEach(x, n->symbols)
-			if (cJSON_IsString(x) && !strcmp(x->valuestring, k->name))
-				snprintf(k->entry, sizeof k->entry, "%.*s", CUBIN_NAME - 1, x->string);
+		cJSON_ArrayForEach(x, n->symbols) if (cJSON_IsString(x) && !strcmp(x->valuestring, k->name))
+		    snprintf(k->entry, sizeof k->entry, "%.*s", CUBIN_NAME - 1, x->string);
 	}
 }
 
@@ -115,7 +114,8 @@ static void spills(struct jsonw *w, const char *log, char *const *symbol, size_t
 	for (size_t i = 0; i < n && log; i++) {
 		char *head = xasprintf("%s%s\n", HEAD, symbol[i]);
 		const char *at = strstr(log, head), *line = at ? at + strlen(head) : NULL;
-		const char *end = line ? strchr(line, '\n') : NULL, *word = line ? strstr(line, "bytes stack frame, ") : NULL;
+		const char *end = line ? strchr(line, '\n') : NULL,
+			   *word = line ? strstr(line, "bytes stack frame, ") : NULL;
 		if (word && (!end || word < end))
 			jw_int(w, symbol[i], strtol(word + strlen("bytes stack frame, "), NULL, 10));
 		free(head);

@@ -29,7 +29,8 @@ static void skip_blank(struct ptx_reader *r)
 			while (r->at < r->end && *r->at != '\n')
 				r->at++;
 		} else if (r->end - r->at >= 2 && !memcmp(r->at, "/*", 2)) {
-			for (r->at += 2; r->at < r->end && (r->end - r->at < 2 || memcmp(r->at, "*/", 2)); r->at++)
+			for (r->at += 2; r->at < r->end && (r->end - r->at < 2 || memcmp(r->at, "*/", 2));
+			     r->at++)
 				r->line += *r->at == '\n';
 			r->at = r->end - r->at >= 2 ? r->at + 2 : r->end;
 		} else {
@@ -89,13 +90,15 @@ static int hidden_register(const struct ptx_word *w)
 	for (const char *const *n = names; *n; n++)
 		if (ptx_is(w, *n))
 			return 1;
-	return starts(w, "%reserved_smem") || (starts(w, "%pm") && w->n > 3 && isdigit((unsigned char)w->s[3]));
+	return starts(w, "%reserved_smem") ||
+	       (starts(w, "%pm") && w->n > 3 && isdigit((unsigned char)w->s[3]));
 }
 
 /* discard and applypriority undo the cache state that a rep starts from; pmevent and brkpt talk to tools. */
 static int hidden_opcode(const struct ptx_word *w)
 {
-	static const char *const names[] = {"discard", "applypriority", "prefetchu", "pmevent", "brkpt", NULL};
+	static const char *const names[] = {"discard", "applypriority", "prefetchu",
+					    "pmevent", "brkpt",		NULL};
 	for (const char *const *n = names; *n; n++)
 		if (ptx_is(w, *n))
 			return 1;
@@ -133,20 +136,25 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 	while (ptx_next(&r, &w)) {
 		if (ptx_is(&w, ".entry")) {
 			if (!ptx_next(&r, &w) || !entry_known(&w, entries, n))
-				return refuse(code, text, "guard.entry_extra", "a kernel that is not an entry of the plan:", &w);
+				return refuse(code, text, "guard.entry_extra",
+					      "a kernel that is not an entry of the plan:", &w);
 		} else if (ptx_is(&w, ".extern")) {
 			if (!extern_ok(&r, &w))
-				return refuse(code, text, "guard.undefined_symbol", "kernels may not use (printf, malloc, launches, "
-					      "functions of other modules):", &w);
+				return refuse(code, text, "guard.undefined_symbol",
+					      "kernels may not use (printf, malloc, launches, "
+					      "functions of other modules):",
+					      &w);
 		} else if (ptx_is(&w, ".loc") || ptx_is(&w, ".file") || ptx_is(&w, ".section")) {
 			return refuse(code, text, "guard.opcode", "line information written by hand:", &w);
 		} else if (hidden_register(&w)) {
-			return refuse(code, text, "guard.opcode", "a special register that kernels may not read:", &w);
+			return refuse(code, text, "guard.opcode",
+				      "a special register that kernels may not read:", &w);
 		} else if (opcode && hidden_opcode(&w)) {
-			return refuse(code, text, "guard.opcode", "an instruction that kernels may not use:", &w);
+			return refuse(code, text, "guard.opcode",
+				      "an instruction that kernels may not use:", &w);
 		}
-		opcode = ptx_is(&w, ";") || ptx_is(&w, "{") || ptx_is(&w, "}") || ptx_is(&w, ":") || w.s[0] == '@' ||
-			 (opcode && w.s[0] == '%'); /* @ %p discard */
+		opcode = ptx_is(&w, ";") || ptx_is(&w, "{") || ptx_is(&w, "}") || ptx_is(&w, ":") ||
+			 w.s[0] == '@' || (opcode && w.s[0] == '%'); /* @ %p discard */
 	}
 	return 0;
 }
@@ -171,7 +179,7 @@ struct frame {
 };
 
 struct lines {
-	char (*file)[64]; /* by number: the end of its path */
+	char (*file)[64];    /* by number: the end of its path */
 	struct frame *frame; /* of this function, by place */
 	int frames;
 	struct frame now;
@@ -236,10 +244,23 @@ static void loc_read(struct ptx_reader *r, struct lines *l)
  * barrier of a cooperative grid. */
 static int waits(const char *file)
 {
-	static const char *const places[] = {"__barrier/", "__semaphore/", "__latch/", "__atomic/wait", "pipeline",
-					     "/barrier", "/semaphore", "/latch", "__thread/", "cooperative_groups",
-					     "__atomic/", "polling", "details/sync.h", "details/driver_abi.h",
-					     "details/helpers.h", "details/info.h", NULL};
+	static const char *const places[] = {"__barrier/",
+					     "__semaphore/",
+					     "__latch/",
+					     "__atomic/wait",
+					     "pipeline",
+					     "/barrier",
+					     "/semaphore",
+					     "/latch",
+					     "__thread/",
+					     "cooperative_groups",
+					     "__atomic/",
+					     "polling",
+					     "details/sync.h",
+					     "details/driver_abi.h",
+					     "details/helpers.h",
+					     "details/info.h",
+					     NULL};
 	for (const char *const *p = places; *p; p++)
 		if (strstr(file, *p))
 			return 1;
@@ -273,7 +294,8 @@ int ptx_clock_gate(const char *ptx, size_t len, char code[48], char text[256])
 {
 	struct ptx_reader r = {ptx, ptx + len, 1};
 	struct ptx_word w;
-	struct lines l = {.file = xcalloc(FILES_MAX, sizeof *l.file), .frame = xcalloc(FRAMES_MAX, sizeof *l.frame)};
+	struct lines l = {.file = xcalloc(FILES_MAX, sizeof *l.file),
+			  .frame = xcalloc(FRAMES_MAX, sizeof *l.frame)};
 	int bad = 0;
 	files_read(ptx, len, &l);
 	while (!bad && ptx_next(&r, &w)) {
@@ -283,8 +305,8 @@ int ptx_clock_gate(const char *ptx, size_t len, char code[48], char text[256])
 		} else if (ptx_is(&w, ".loc")) {
 			loc_read(&r, &l);
 		} else if (clock_register(&w) && !inside_wait(&l)) {
-			bad = refuse(code, text, "guard.opcode", "a clock or grid register outside library functions that wait:",
-				     &w);
+			bad = refuse(code, text, "guard.opcode",
+				     "a clock or grid register outside library functions that wait:", &w);
 		}
 	}
 	free(l.file);

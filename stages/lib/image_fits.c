@@ -37,8 +37,10 @@ static int shared_fits(struct check *c, const struct cubin *k, const struct laun
 		char why[256];
 		if (fixed + most <= c->f->max_shared)
 			continue;
-		snprintf(why, sizeof why, "launch %d: '%.48s' has %lld bytes of static and %lld of dynamic shared memory, "
-			 "a block may have %lld", i, l->launch[i].entry, (long long)fixed, (long long)most,
+		snprintf(why, sizeof why,
+			 "launch %d: '%.48s' has %lld bytes of static and %lld of dynamic shared memory, "
+			 "a block may have %lld",
+			 i, l->launch[i].entry, (long long)fixed, (long long)most,
 			 (long long)c->f->max_shared);
 		return no(c, "guard.limits", where, why);
 	}
@@ -57,7 +59,8 @@ static int at_size(struct check *c, const struct axes *a, const char *where, str
 		return -1;
 	cubin_facts(&c->cubin[k], &f);
 	if (image_pick(&c->m->set, c->m->plan, c->s, a, &f, &why) != k)
-		return no(c, "guard.plan", where, "tunables: a choice may not depend on the occupancy of what it chooses");
+		return no(c, "guard.plan", where,
+			  "tunables: a choice may not depend on the occupancy of what it chooses");
 	if (plan_resolve(c->m->plan, c->s, a, &f, 0, &l, &why))
 		return no(c, "guard.limits", where, why.text);
 	int rc = 0;
@@ -84,8 +87,8 @@ static int all_sizes(struct check *c, struct err *e)
 	return rc;
 }
 
-int image_fits(const struct image *m, const struct spec *s, const struct facts *f, char code[48], char text[256],
-	       struct err *e)
+int image_fits(const struct image *m, const struct spec *s, const struct facts *f, char code[48],
+	       char text[256], struct err *e)
 {
 	struct check c = {m, s, f, xcalloc((size_t)m->set.n + 1, sizeof *c.cubin), code, text};
 	int rc = 0;

@@ -6,12 +6,18 @@
 #include "nvrtc.h"
 
 #include "buf.h"
+#include "cubin.h"
 #include "file.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef void *program;
 
@@ -122,28 +128,83 @@ static int compile(program p, char **names, int n, char **options, int count)
 	return rc == RTC_INVALID_OPTION ? NVRTC_ARCH : rc == RTC_NAMES ? NVRTC_REFUSED : NVRTC_BROKEN;
 }
 
+struct job {
+	const char *library, *out, *source;
+	char **names, **options;
+	int name_count, option_count;
+};
+
+static int one(const struct job *j)
+{
+	program p;
+	int major, minor;
+	if (open_library(j->library, &major, &minor)) {
+		fprintf(stderr, "cannot use '%s': NVRTC 12.4 or later is needed\n", j->library);
+		return NVRTC_MISSING;
+	}
+	if (rtc.CreateProgram(&p, j->source, "kernel.cu", nvrtc_header_count, nvrtc_header_texts, nvrtc_header_names))
+		return NVRTC_BROKEN;
+	int rc = compile(p, j->names, j->name_count, j->options, j->option_count);
+	if (rc == NVRTC_DONE && results(p, j->out, j->names, j->name_count, major, minor))
+		rc = NVRTC_BROKEN;
+	return fflush(stdout) ? NVRTC_SYS : rc;
+}
+
+/* The same source with line information, at the same time and in silence: whether it is wanted shows
+ * only when the first compile is done, and to begin then would double the wait. */
+static pid_t beside(const struct job *first, char **options, int count)
+{
+	struct job j = *first;
+	j.out = "L";
+	j.options = options;
+	j.option_count = count;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid)
+		return pid;
+	int null = open("/dev/null", O_WRONLY);
+	if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+		_exit(NVRTC_SYS);
+	_exit(one(&j));
+}
+
+/* Its result if the module reads a clock; else, or if the first compile failed, its end. */
+static void beside_end(pid_t pid, const char *out, int rc)
+{
+	struct buf ptx = BUF_INIT;
+	struct err e;
+	char *path = xasprintf("%s.ptx", out);
+	int wanted = rc == NVRTC_DONE && !file_read(path, 256u << 20, &ptx, &e) && ptx_clocks(buf_str(&ptx), ptx.len);
+	if (!wanted)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	buf_free(&ptx);
+	free(path);
+}
+
+static int find_mark(int argc, char **argv, int from)
+{
+	while (from < argc && strcmp(argv[from], "--"))
+		from++;
+	return from;
+}
+
 int nvrtc_main(int argc, char **argv)
 {
 	struct buf source = BUF_INIT;
 	struct err e;
-	program p;
-	int major, minor, end = 4;
-	while (end < argc && strcmp(argv[end], "--"))
-		end++;
+	int end = find_mark(argc, argv, 4), second = end < argc ? find_mark(argc, argv, end + 1) : argc;
 	if (end >= argc || file_read("source", 1u << 20, &source, &e))
 		return NVRTC_SYS;
 	/* results of earlier compiles, kept where a driver is installed, would be state between candidates */
 	setenv("CUDA_CACHE_DISABLE", "1", 1);
-	if (open_library(argv[2], &major, &minor)) {
-		fprintf(stderr, "cannot use '%s': NVRTC 12.4 or later is needed\n", argv[2]);
-		return NVRTC_MISSING;
-	}
-	if (rtc.CreateProgram(&p, buf_str(&source), "kernel.cu", nvrtc_header_count, nvrtc_header_texts,
-			      nvrtc_header_names))
-		return NVRTC_BROKEN;
-	int rc = compile(p, argv + 4, end - 4, argv + end + 1, argc - end - 1);
-	if (rc == NVRTC_DONE && results(p, argv[3], argv + 4, end - 4, major, minor))
-		rc = NVRTC_BROKEN;
+	const struct job j = {.library = argv[2], .out = argv[3], .source = buf_str(&source), .names = argv + 4,
+			      .options = argv + end + 1, .name_count = end - 4, .option_count = second - end - 1};
+	pid_t pid = second < argc ? beside(&j, argv + second + 1, argc - second - 1) : -1;
+	int rc = one(&j);
+	if (pid > 0)
+		beside_end(pid, argv[3], rc);
 	buf_free(&source);
-	return fflush(stdout) ? NVRTC_SYS : rc;
+	return rc;
 }

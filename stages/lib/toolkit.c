@@ -19,8 +19,13 @@
 enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 4, NEWEST_MAJOR = 13 };
 
 /* Below a root; the last two are where distributions put libraries. */
-static const char *const LIB_DIRS[] = {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib",
-				       "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", NULL};
+static const char *const LIB_DIRS[] = {"lib64",
+				       "lib",
+				       "targets/x86_64-linux/lib",
+				       "targets/sbsa-linux/lib",
+				       "lib/x86_64-linux-gnu",
+				       "lib/aarch64-linux-gnu",
+				       NULL};
 static const char *const NAMES[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
 static const char *const INCLUDE_DIRS[] = {"include", "targets/x86_64-linux/include",
 					   "targets/sbsa-linux/include", "include/cuda", NULL};
@@ -70,8 +75,8 @@ static void headers(const char *root, struct toolkit *t)
 	char path[PATH_MAX], real[PATH_MAX], file[PATH_MAX];
 	for (const char *const *d = INCLUDE_DIRS; *d; d++) {
 		if (snprintf(path, sizeof path, "%s/%s", root, *d) >= PATH_MAX || !realpath(path, real) ||
-		    snprintf(file, sizeof file, "%.4000s/cuda_runtime.h", real) >= PATH_MAX || access(file, R_OK) ||
-		    copy(t->include, sizeof t->include, real))
+		    snprintf(file, sizeof file, "%.4000s/cuda_runtime.h", real) >= PATH_MAX ||
+		    access(file, R_OK) || copy(t->include, sizeof t->include, real))
 			continue;
 		snprintf(t->cccl, sizeof t->cccl, "%s/cccl", t->include);
 		if (access(t->cccl, R_OK))
@@ -117,13 +122,16 @@ int toolkit_find(struct toolkit *t, struct err *e)
 {
 	const char *home = getenv("CUDA_HOME"), *path = getenv("CUDA_PATH");
 	if (!try_root(home, t) && !try_root(path, t) && !try_root("/usr/local/cuda", t) && !try_numbered(t) &&
-	    !try_root("/opt/cuda", t) && !try_root("/usr/lib/cuda", t) && !try_root("/usr/lib/nvidia-cuda-toolkit", t) &&
-	    !try_root("/usr", t))
-		return err_set(e, EX_NOENV, "no CUDA toolkit here: libnvrtc.so.13 or .12 is looked for in CUDA_HOME, "
+	    !try_root("/opt/cuda", t) && !try_root("/usr/lib/cuda", t) &&
+	    !try_root("/usr/lib/nvidia-cuda-toolkit", t) && !try_root("/usr", t))
+		return err_set(e, EX_NOENV,
+			       "no CUDA toolkit here: libnvrtc.so.13 or .12 is looked for in CUDA_HOME, "
 			       "/usr/local/cuda*, /opt/cuda and /usr");
 	if (t->major && (t->major > NEWEST_MAJOR || t->major < OLDEST_MAJOR ||
 			 (t->major == OLDEST_MAJOR && t->minor < OLDEST_MINOR)))
-		return err_set(e, EX_NOENV, "the CUDA toolkit in %s is %d.%d: 12.4 to 13.x are supported (CUDA_HOME "
-			       "names another)", t->root, t->major, t->minor);
+		return err_set(e, EX_NOENV,
+			       "the CUDA toolkit in %s is %d.%d: 12.4 to 13.x are supported (CUDA_HOME "
+			       "names another)",
+			       t->root, t->major, t->minor);
 	return 0;
 }

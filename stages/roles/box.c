@@ -365,15 +365,14 @@ static int runtime(struct box *b, struct err *e)
 
 /* --- a GPU --- */
 
-/* One compile: files NAME.ptx and, unless for line information, NAME.cubin. */
-static int nvrtc(struct box *b, const char *name, const char *options, struct buf *out, struct err *e)
+/* One compile: A.cubin and A.ptx; `lines`: with line information beside it, L.ptx. */
+static int nvrtc(struct box *b, const char *name, const char *options, int lines, struct buf *out, struct err *e)
 {
-	const char *argv[2 * LIST_MAX + 16 + 64];
+	const char *argv[3 * LIST_MAX + 256];
 	char self[PATH_MAX + 8];
 	const char *library = json_str(b->request, "library", "request", e);
-	const cJSON *x, *list = library ? json_arr(b->request, options, "request", e) : NULL;
 	int n = 0;
-	if (!list)
+	if (!library)
 		return -1;
 	snprintf(self, sizeof self, "%s/box", b->kit);
 	argv[n++] = self;
@@ -382,12 +381,11 @@ static int nvrtc(struct box *b, const char *name, const char *options, struct bu
 	argv[n++] = name;
 	for (size_t i = 0; i < b->entry_count; i++)
 		argv[n++] = b->entries[i];
-	argv[n++] = "--";
-	for (size_t i = 0; i < b->macro_count; i++)
-		argv[n++] = b->flags[i];
-	cJSON_ArrayForEach(x, list)
-		if (cJSON_IsString(x) && n < 2 * LIST_MAX + 16 + 63)
-			argv[n++] = x->valuestring;
+	n = box_cuda_options(b->request, options, b->flags, b->macro_count, argv, n, e);
+	if (n >= 0 && lines)
+		n = box_cuda_options(b->request, "line_options", b->flags, b->macro_count, argv, n, e);
+	if (n < 0)
+		return -1;
 	argv[n] = NULL;
 	int rc = step(b, argv, "the compiler", out, e);
 	if (rc > 0 && b->code == NVRTC_MISSING)
@@ -404,12 +402,12 @@ static int cuda(struct box *b, struct err *e)
 	FILE *f = rc ? NULL : fopen("source", "wxe");
 	if (rc || !f || fwrite(b->source.data, 1, b->source.len, f) != b->source.len || fclose(f))
 		return rc ? rc : err_sys(e, "cannot write the source");
-	rc = nvrtc(b, "A", "options", &out, e);
+	rc = nvrtc(b, "A", "options", !trusted && box_cuda_may_wait(&b->source), &out, e);
 	if (rc == 0)
 		rc = box_file_read("A.cubin", &cubin, e) || box_file_read("A.ptx", &ptx, e) ? -1 : 0;
 	buf_add(&log, b->log.data, b->log.len);
 	if (rc == 0 && !trusted && box_cuda_clocks(&ptx)) {
-		rc = nvrtc(b, "L", "line_options", NULL, e);
+		rc = access("L.ptx", R_OK) ? nvrtc(b, "L", "line_options", 0, NULL, e) : 0;
 		if (rc == 0)
 			rc = box_file_read("L.ptx", &lines, e);
 	}
