@@ -2,6 +2,8 @@
  * topk, one block a row: K times the largest that comes after the one found before (a smaller value, or the
  * same value further right). `values` holds 8-byte elements.
  */
+#include <math_constants.h>
+
 extern "C" __global__ void __launch_bounds__(256)
 reference(const float *x, double *values, int *indices, int n, int k)
 {
@@ -9,10 +11,10 @@ reference(const float *x, double *values, int *indices, int n, int k)
 	__shared__ int where[256];
 	const float *row = x + (long long)blockIdx.x * n;
 	int me = threadIdx.x, last_at = -1;
-	float last = INFINITY;
+	float last = CUDART_INF_F;
 
 	for (int i = 0; i < k; i++) {
-		float v = -INFINITY;
+		float v = -CUDART_INF_F;
 		int at = -1;
 		for (int j = me; j < n; j += 256)
 			if ((row[j] < last || (row[j] == last && j > last_at)) && (at < 0 || row[j] > v)) {

@@ -6,6 +6,7 @@
  * one access.
  */
 #include <cuda_bf16.h>
+#include <math_constants.h>
 
 union pack {
 #if VEC == 1
@@ -49,7 +50,7 @@ attention(const __nv_bfloat16 *__restrict__ q, const __nv_bfloat16 *__restrict__
 	long long mine = ((long long)(batch * heads + head) * len + row) * dim;
 	const __nv_bfloat16 *kh = k + (long long)(batch * (heads / group) + head / group) * len * dim;
 	const __nv_bfloat16 *vh = v + (long long)(batch * (heads / group) + head / group) * len * dim;
-	float max = -INFINITY, sum = 0.0f;
+	float max = -CUDART_INF_F, sum = 0.0f;
 
 	for (int d = threadIdx.x; d < dim; d += BLOCK)
 		qs[d] = __bfloat162float(q[mine + d]) * scale;

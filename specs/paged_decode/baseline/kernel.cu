@@ -5,6 +5,7 @@
  * sum over the block; then each thread adds up columns of v. VEC neighbouring elements of k an access.
  */
 #include <cuda_bf16.h>
+#include <math_constants.h>
 
 union pack {
 #if VEC == 1
@@ -52,7 +53,7 @@ decode(const __nv_bfloat16 *__restrict__ q, const __nv_bfloat16 *__restrict__ k,
 	int head = blockIdx.x, batch = blockIdx.y, len = lens[batch], kv = head / (AXIS_H / AXIS_HKV);
 	const int *pages = table + (long long)batch * maxp;
 	long long mine = ((long long)batch * AXIS_H + head) * AXIS_D;
-	float max = -INFINITY, sum = 0.0f;
+	float max = -CUDART_INF_F, sum = 0.0f;
 
 	for (int d = threadIdx.x; d < AXIS_D; d += BLOCK)
 		qs[d] = __bfloat162float(q[mine + d]) * scale;

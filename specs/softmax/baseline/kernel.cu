@@ -5,6 +5,8 @@
  * the sum; ONLINE 1 keeps both in one pass, rescaling the sum whenever the maximum grows
  * (Milakov and Gimelshein, 2018). REDUCE chooses a shared-memory tree or warp shuffles.
  */
+#include <math_constants.h>
+
 struct state {
 	float max, sum;
 };
@@ -56,7 +58,7 @@ softmax(const float *__restrict__ x, float *__restrict__ y, int cols)
 	const float *row = x + (long long)blockIdx.x * cols;
 	float *dst = y + (long long)blockIdx.x * cols;
 	struct state s;
-	s.max = -INFINITY;
+	s.max = -CUDART_INF_F;
 	s.sum = 0.0f;
 #if ONLINE == 0
 	for (int c = threadIdx.x; c < cols; c += BLOCK)

@@ -4,6 +4,8 @@
  * One block a row, k rounds. A round finds the largest element that comes after the one of the round before: a
  * smaller value, or the same value further right. REDUCE chooses a shared-memory tree or warp shuffles.
  */
+#include <math_constants.h>
+
 struct item {
 	float v;
 	int at; /* -1: none */
@@ -52,7 +54,7 @@ topk(const float *__restrict__ x, float *__restrict__ values, int *__restrict__ 
 {
 	const float *row = x + (long long)blockIdx.x * n;
 	struct item last;
-	last.v = INFINITY;
+	last.v = CUDART_INF_F;
 	last.at = -1;
 
 	for (int i = 0; i < k; i++) {
