@@ -12,7 +12,8 @@ fake_gpu() {
 	[ -f "$fake/libcuda.so.1" ] || skip_all "no fake driver in $fake"
 	mkdir -p "$work/gpu"
 	cp "$fake/libcuda.so.1" "$fake/libnvidia-ml.so.1" "$work/gpu"
-	for setting; do echo "$setting"; done >"$work/gpu/fake.conf"
+	# the first of a name counts; small granules and a small cache make reps cheap
+	for setting in "$@" FAKE_CUDA_GRANULE=16384 FAKE_CUDA_L2=65536; do echo "$setting"; done >"$work/gpu/fake.conf"
 	LD_LIBRARY_PATH=$work/gpu
 	export LD_LIBRARY_PATH
 }
@@ -52,6 +53,16 @@ candidate() {
 	mkdir -p "$1"
 	one_kernel "$2" >"$1/kernel.cu"
 	sed "s/add_good/$2/; s/\"value\": 300/\"value\": ${3:-300}/" \
+		"$root/tests/fake/cuda/fake_add/baseline/plan.json" >"$1/plan.json"
+}
+
+# fixed DIR ENTRY US: the same without tunables, so that nothing changes how long it takes.
+fixed() {
+	mkdir -p "$1"
+	one_kernel "$2" >"$1/kernel.cu"
+	jq --arg entry "$2" --argjson us "$3" \
+		'del(.tunables) | .entries = [$entry] | .launches[0].entry = $entry |
+		 .launches[0].args[4] = {const: $us, type: "i32"}' \
 		"$root/tests/fake/cuda/fake_add/baseline/plan.json" >"$1/plan.json"
 }
 

@@ -35,7 +35,7 @@ ok "a hopeless one is given up" duel 'given up' hopeless
 ok "confirmed in two processes, guards and anchor too" duel 'pass ok sessions=4 ' fast confirm
 ok "a hang in a confirmation" duel 'reject confirm.timeout' hang confirm
 cp -r specs/fake_add specs/fake_tiny
-sed -i 's/"name": "fake_add"/"name": "fake_tiny"/; /"plain"/s/8192/64/g' specs/fake_tiny/spec.json
+sed -i 's/"name": "fake_add"/"name": "fake_tiny"/; /"plain"/s/2048/64/g' specs/fake_tiny/spec.json
 ok "short kernels run in several copies a window" printed 'windows=[1-9][0-9]* ' timeout 120 \
 	"$build/bench/duel" specs/fake_tiny cand/short cand/fast
 ok "more than one" grep 'windows=\([2-9]\|1[0-9]\) ' .said

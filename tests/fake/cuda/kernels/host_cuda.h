@@ -9,6 +9,9 @@
 
 #define FAKE_CUDA_HOST 1
 
+/* Code that has another way where there are no warps takes it: a host's shuffles are switches of stacks. */
+#undef __CUDA_ARCH__
+
 /* On the device's clock only: the host does not wait. */
 extern "C" void fake_nanosleep(unsigned ns);
 #define __nanosleep fake_nanosleep
