@@ -160,7 +160,7 @@ static void say(struct box_result *r, const char *code, const char *message)
 {
 	r->ok = 0;
 	snprintf(r->code, sizeof r->code, "%s", code);
-	snprintf(r->message, sizeof r->message, "%s", message);
+	snprintf(r->message, sizeof r->message, "%.255s", message);
 }
 
 /* "NVRTC 13.0", then the symbol of each entry. The build's number is in the PTX. */
@@ -180,7 +180,8 @@ static int read_out(const struct buf *out, const struct buf *ptx, char **symbol,
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		line = strsep(&rest, "\n");
 		if (!line || !*line || strlen(line) >= CUBIN_NAME)
-			rc = err_set(e, EX_HARNESS, "the compiler does not name its kernels");
+			rc = err_set(e, EX_BADINPUT, "the symbol of a kernel is missing or longer than %d characters",
+				     CUBIN_NAME - 1);
 		else
 			symbol[i] = xstrdup(line);
 	}
@@ -219,6 +220,11 @@ int box_cuda_finish(struct buf *cubin, const struct buf *ptx, const struct buf *
 		rc = cubin_note_add(cubin, buf_str(ptx), ptx->len, entries, symbol, n, buf_str(log), e);
 	if (rc == 0)
 		rc = cubin_parse(cubin->data, cubin->len, c, e);
+	/* a module beyond what we read is the source's fault: a name too long, kernels too many */
+	if (rc < 0 && e->code == EX_BADINPUT) {
+		say(r, "guard.limits", e->text);
+		rc = 1;
+	}
 	if (rc == 0) {
 		r->facts = cubin_json(c);
 		if (!trusted)

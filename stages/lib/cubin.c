@@ -167,6 +167,7 @@ static int add_entry(struct elf *x, struct cubin *c, const struct symbol *s)
 static int add_global(struct elf *x, struct cubin *c, const struct symbol *s, int init)
 {
 	if (c->nglobals == CUBIN_GLOBALS || strlen(s->name) >= CUBIN_NAME) {
+		c->hidden++;
 		c->reload = 1;
 		return 0;
 	}

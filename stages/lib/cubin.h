@@ -55,7 +55,8 @@ struct cubin {
 	int nentries;
 	struct cubin_entry entry[CUBIN_ENTRIES];
 	int nglobals;                           /* that code can reach */
-	int reload;                             /* one of them is local, or they are too many for the list */
+	int hidden;                             /* of them not in the list: too many, or too long a name */
+	int reload;                             /* one of them is local or hidden */
 	struct cubin_global global[CUBIN_GLOBALS];
 	uint64_t global_bytes, const_bytes;     /* .nv.global*, .nv.constant3 */
 	int init_code;                          /* runs something when loaded */

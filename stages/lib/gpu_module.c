@@ -32,7 +32,7 @@ static void globals_find(struct gpu_module *m)
 {
 	const struct cubin *c = m->cubin;
 
-	m->reload = c->reload && c->nglobals == CUBIN_GLOBALS;
+	m->reload = c->hidden > 0;
 	for (int i = 0; i < c->nglobals; i++) {
 		struct gpu_global g = {0};
 		int twice = 0;

@@ -218,6 +218,35 @@ static void unread_variables_do_not_count(void **state)
 	box_result_free(&r);
 }
 
+/* A variable that the list has no room for is still known to be there. */
+static void long_names_do_not_hide(void **state)
+{
+	static struct cubin c;
+	struct buf data = BUF_INIT, source = BUF_INIT;
+	(void)state;
+	need_toolkit();
+	buf_adds(&source, "__device__ int n");
+	for (int i = 0; i < 300; i++)
+		buf_addc(&source, 'x');
+	char *name = xstrdup(buf_str(&source) + strlen("__device__ int "));
+	buf_addf(&source, ";\n" K "(int *z) { *z = %s++; }", name);
+	struct box_result r = compile((struct box_request){.source = buf_str(&source)});
+	assert_string_equal(r.code, "ok");
+	read_module(&r, &data, &c);
+	assert_int_equal(c.hidden, 1);
+	assert_int_equal(c.reload, 1);
+	box_result_free(&r);
+	/* and a kernel of such a name is refused, not an error of ours */
+	buf_clear(&source);
+	buf_addf(&source, "__global__ void %s(int *z) { *z = 1; }\n" K "(int *z) { *z = 2; }", name);
+	r = compile((struct box_request){.source = buf_str(&source)});
+	assert_string_equal(r.code, "guard.limits");
+	box_result_free(&r);
+	free(name);
+	buf_free(&data);
+	buf_free(&source);
+}
+
 static void same_text_same_bytes(void **state)
 {
 	(void)state;
@@ -433,6 +462,7 @@ int main(void)
 		cmocka_unit_test(our_own_code_is_not_gated),
 		cmocka_unit_test(facts_are_read),
 		cmocka_unit_test(unread_variables_do_not_count),
+		cmocka_unit_test(long_names_do_not_hide),
 		cmocka_unit_test(same_text_same_bytes),
 		cmocka_unit_test(knobs_act),
 		cmocka_unit_test(errors_are_told_without_paths),
