@@ -24,14 +24,14 @@ reply() {
 }
 # Later steps are other tests' business.
 go() {
-	"$bin/iterate" --SPEC=fake_add --DEVICE=cuda --PROPOSER=replay --REPLY="$work/reply.txt" --N=1 --NEW=1 "$@" \
+	"$bin/iterate" --SPEC=$SPEC --DEVICE=cuda --PROPOSER=replay --REPLY="$work/reply.txt" --N=1 --NEW=1 "$@" \
 		>"$work/log" 2>&1 || tail -n 5 "$work/log"
 	[ -f "trials/$id/$last.json" ]
 }
 of() { jq -r "$2" "trials/$id/$1.json"; }
 
 asm='asm volatile("");'
-id=0001 last=judge
+id=0001 last=judge SPEC=fake_add
 reply add_good
 ok "a right candidate gets as far as the judge" go
 ok "its emulated builds were tested" same emulated "$(of a0/unittest .data.coverage)"
@@ -45,7 +45,14 @@ ok "the lane was held alone" same exclusive "$(of judge .data.lane.mode)"
 ok "thread orders were not tried, and it says so" same null "$(of judge .data.order_dependent)"
 ok "isolation was enough" same 3 \
 	"$(of judge '[.isolation[] | select(test("^(no_new_privs|rlimits|seccomp)"))] | length')"
+kept=champion/fake_add/fake-gpu-tests/evidence
+ok "the champion keeps its machine code" cmp trials/$id/artefact/cuda-0 $kept/cuda-0.cubin
+ok "and its PTX" cmp trials/$id/artefact/cuda-0.ptx $kept/cuda-0.ptx
 ok "it is judged again with the same result" has agrees "$bin/replay" --TRIAL=0001
+echo FAKE_CUDA_GPUS=0 >"$work/gpu/fake.conf"
+ok "not without that GPU" code 4 "$bin/replay" --TRIAL=0001
+ok "in words" has "was judged on a Fake GPU" "$bin/replay" --TRIAL=0001
+: >"$work/gpu/fake.conf"
 
 id=0002 last=a0/unittest
 reply add_good "$asm"
@@ -63,6 +70,21 @@ reply add_hang "$asm"
 ok "a kernel that hangs, no unit tests" go --UNITTEST_DEVICE=none
 ok "unit tests were left out" same none "$(of a0/unittest .data.coverage)"
 ok "tune sees the hang" same tune.none_correct "$(of tune .reason.code)"
+
+# Two sizes that want different configurations: the plan then chooses, and every step picks the image.
+cp -r specs/fake_add specs/fake_two
+jq '.name = "fake_two" | .workloads.public += [{name: "small", axes: {N: 1000}, weight: 1, emu: {N: 1000}}]' \
+	"$root/tests/fake/cuda/fake_add/spec.json" >specs/fake_two/spec.json
+id=0005 SPEC=fake_two
+reply add_good "$asm"
+sed -i 's/"expr": "US"/"expr": "select(N > 4000, US, 500 - US)"/' "$work/reply.txt"
+ok "two sizes, two configurations" go
+ok "tune says so" same true "$(of tune .data.by_size)"
+ok "the plan chooses by a size" same "2 N" \
+	"$(jq -r '.tunables.US | "\([.value, .choose[].value] | unique | length) \(.choose[0].when[:1])"' trials/$id/candidate/plan.json)"
+ok "two images, both read by the judge" same "cuda-0 cuda-1 2" \
+	"$(cd trials/$id/artefact && echo cuda-[0-9]) $(of judge '[.inputs | keys[] | select(startswith("artefact"))] | length')"
+ok "it is right" same pass "$(of judge .verdict)"
 
 "$bin/check" --SPEC=fake_add --DEVICE=cuda >"$work/check" 2>&1
 ok "the problem is proved on the GPU" same "the spec holds" "$(tail -n 1 "$work/check")"
