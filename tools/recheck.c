@@ -310,17 +310,6 @@ static void estimate(const cJSON *o, const char *key, const double *x, int k)
 	expect_num(o, "hi95", exp(m + h), key);
 }
 
-/* Its last session ended with a dead arm or a spoilt machine: no ticks show that, the code says it. */
-static const char *ended(const char *code)
-{
-	static const char *const lost[] = {".fault", ".timeout", ".protocol", ".late_work"};
-	const char *dot = strchr(code, '.');
-	for (size_t i = 0; dot && i < sizeof lost / sizeof *lost; i++)
-		if (strcmp(dot, lost[i]) == 0)
-			return "reject";
-	return dot && (strcmp(dot, ".rival") == 0 || strcmp(dot, ".invalid_env") == 0) ? "invalid" : NULL;
-}
-
 static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 {
 	double theta[MAXS], w[MAXW][MAXS], anchor[MAXS], solo[MAXS];

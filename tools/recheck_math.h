@@ -109,4 +109,15 @@ static uint64_t draw(const char *seed, const char *what, int a, int b, int c, in
 	return little(h, 8);
 }
 
+/* Its last session ended with a dead arm or a spoilt machine: no ticks show that, the code says it. */
+static const char *ended(const char *code)
+{
+	static const char *const lost[] = {".fault", ".timeout", ".protocol", ".late_work"};
+	const char *dot = strchr(code, '.');
+	for (size_t i = 0; dot && i < sizeof lost / sizeof *lost; i++)
+		if (strcmp(dot, lost[i]) == 0)
+			return "reject";
+	return dot && (strcmp(dot, ".rival") == 0 || strcmp(dot, ".invalid_env") == 0) ? "invalid" : NULL;
+}
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "file.h"
 #include "image.h"
+#include "proof.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,24 +73,6 @@ static int take_plan(struct rig *r, struct rig_arm *a, const struct buf *kernel,
 	return plan_check(a->plan, r->spec, e);
 }
 
-/* One for each of plan_configs(), as guard or tune left them. */
-static int images_on_record(struct rig *r, struct rig_arm *a, struct err *e)
-{
-	struct image_set *set = a->set;
-	if (plan_configs(a->plan, set->config, &set->n, e) != 0)
-		return -1;
-	for (int i = 0; i < set->n; i++) {
-		char file[64], name[32];
-		snprintf(file, sizeof file, "artefact/cuda-%d", i);
-		snprintf(name, sizeof name, i ? "artefact-%d" : "artefact", i);
-		if (stage_recorded(r->s, file, set->sha[i], e) != 0)
-			return -1;
-		verdict_input(&r->s->v, name, set->sha[i]);
-		trial_path(set->path[i], r->s->id, file);
-	}
-	return 0;
-}
-
 int rig_candidate(struct rig *r, struct err *e)
 {
 	struct rig_arm *a = &r->arm[RAW_CANDIDATE];
@@ -104,7 +87,7 @@ int rig_candidate(struct rig *r, struct err *e)
 	snprintf(a->trial, sizeof a->trial, "%s", r->s->id);
 	if (r->class == DEVICE_CUDA) {
 		a->set = xcalloc(1, sizeof *a->set);
-		if (images_on_record(r, a, e) != 0)
+		if (proof_set(r->s, a->plan, "", a->set, e) != 0)
 			return -1;
 		memcpy(a->image_sha, a->set->sha[0], HASH_HEX);
 		return 0;
