@@ -6,7 +6,7 @@
 fake_gpu
 
 gpus() { "$bin/probe" devices | jq -r "$1"; }
-none() { LD_LIBRARY_PATH='' "$bin/probe" devices | jq -r .why; }
+none() { LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES='' "$bin/probe" devices | jq -r .why; }
 
 ok "one GPU, named as what it is" same "$(gpus '.gpus[0].name')" "Fake GPU (tests)"
 ok "its slug" same "$(gpus '.gpus[0].slug')" fake-gpu-tests
@@ -16,7 +16,7 @@ ok "clusters of each size" same "$(gpus '.gpus[0].clusters | [.[1], .[2], .[4], 
 ok "two of them" same "$(FAKE_CUDA_GPUS=2 gpus '[.gpus[].uuid[-1:]] | join(" ")')" "1 2"
 ok "none: a reason" same "$(FAKE_CUDA_GPUS=0 gpus '.gpus | length')" 0
 ok "none: in words" not same "$(FAKE_CUDA_GPUS=0 gpus .why)" ""
-ok "no driver: a reason" has libcuda none
+ok "no driver, or one that sees nothing: a reason" has "CUDA driver" none
 ok "a driver that does not start" has CUDA_ERROR_SYSTEM_NOT_READY env FAKE_CUDA_INIT=802 "$bin/probe" devices
 ok "a driver that is too old" has 12.3 env FAKE_CUDA_VERSION=12030 "$bin/probe" devices
 

@@ -40,8 +40,8 @@ ok "a GPU with another L2 does not, in words" has "l2_bytes is 4194304 here, 209
 ok "and with exit 4" code 4 "$bin/iterate"
 echo FAKE_CUDA_GPUS=1 >"$work/gpu/fake.conf"
 ok "one GPU of the two is enough" has "lanes     1 GPU: free" "$bin/iterate"
-ok "no driver: exit 4" code 4 env LD_LIBRARY_PATH= "$bin/iterate"
-ok "no driver: a reason" has "no GPU here will do: no CUDA driver here" env LD_LIBRARY_PATH= "$bin/iterate"
+ok "no driver: exit 4" code 4 env LD_LIBRARY_PATH= CUDA_VISIBLE_DEVICES= "$bin/iterate"
+ok "no driver: a reason" has "no GPU here will do: " env LD_LIBRARY_PATH= CUDA_VISIBLE_DEVICES= "$bin/iterate"
 
 cp $run/device.json "$work/device.json"
 sed -i 's/"sm_count": 132/"sm_count": 264/' $run/device.json
