@@ -33,8 +33,8 @@ static __device__ __forceinline__ u64 lane(void)
 }
 
 /* Every block waits for all others, so each SM holds its share at the same time: a block that came
- * late to an SM that had one already would leave another SM as it was. `arrived` only grows, so each
- * kernel has its own: all its grids in a process have one size. */
+ * late to an SM that had one already would leave another SM as it was. `arrived` is zero at the start
+ * of a rep and grows from there; each kernel has its own. */
 static __device__ void together(u64 *arrived)
 {
 	__syncthreads();

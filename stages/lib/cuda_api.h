@@ -140,6 +140,10 @@ enum { CU_EVENT_EXTERNAL = 1, CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_THREAD = 1,
 	X(StreamSynchronize, cuStreamSynchronize, (CUstream)) \
 	X(StreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, int)) \
 	X(StreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *)) \
+	X(StreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, (CUstream, int *, uint64_t *, CUgraph *, \
+		const CUgraphNode **, size_t *)) \
+	X(StreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies, (CUstream, CUgraphNode *, size_t, \
+		unsigned)) \
 	X(GraphDestroy, cuGraphDestroy, (CUgraph)) \
 	X(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) \
 	X(GraphExecUpdate, cuGraphExecUpdate_v2, (CUgraphExec, CUgraph, CUgraphUpdate *)) \

@@ -21,6 +21,7 @@ struct ready { /* a launch */
 	int nargs;
 	void *arg[PLAN_MAX_ARGS];
 	int scalar[PLAN_MAX_ARGS]; /* input index, -1 none */
+	int overtaken; /* the next launch may start, and end, before this one has ended */
 	struct value *value;
 	char entry[PLAN_NAME];
 };
@@ -30,6 +31,7 @@ struct gpu_prepared {
 	int loads;
 	int n;
 	struct ready *launch;
+	CUgraphNode *early; /* nodes of launches that are overtaken, while a stream captures */
 	int nzero;
 	struct {
 		CUdeviceptr at;
@@ -287,6 +289,7 @@ static int prepare(struct gpu_prepared *p, const struct launches *l, gpu_at at, 
 	for (int i = 0; i < l->n && !rc; i++) {
 		settings_note(p, &l->launch[i]);
 		rc = launch_ready(&p->launch[i], &l->launch[i], at, ctx, text, e);
+		p->launch[i].overtaken = i + 1 < l->n && l->launch[i + 1].pdl;
 	}
 	if (!rc)
 		rc = functions_bind(p, text, e);
@@ -306,6 +309,7 @@ int gpu_prepare(struct gpu_prepared **out, const struct launches *l, struct gpu_
 	p->m = m;
 	p->n = l->n;
 	p->launch = xcalloc((size_t)(l->n ? l->n : 1), sizeof *p->launch);
+	p->early = xcalloc((size_t)(l->n ? l->n : 1), sizeof *p->early);
 	int rc = prepare(p, l, at, ctx, text, e);
 	if (rc)
 		gpu_prepared_free(p);
@@ -338,9 +342,37 @@ int gpu_reload(struct gpu_prepared *p, struct err *e)
 	return p->m->reload ? gpu_module_again(p->m, e) : 0;
 }
 
+/* A dependent launch that never waits for the one before it may end first, and what follows in the stream
+ * waits for the last launch alone: a graph would then be timed to the end of a kernel that did nothing. So
+ * the end of a capture depends on every launch. */
+static int overtaken_note(struct gpu_prepared *p, CUstream s, int *n, struct err *e)
+{
+	const CUgraphNode *node = NULL;
+	size_t nodes = 0;
+	uint64_t id;
+	int capturing = 0;
+	CUresult r = cu.StreamGetCaptureInfo(s, &capturing, &id, NULL, &node, &nodes);
+
+	if (r)
+		return cuda_fail(e, "cuStreamGetCaptureInfo", r);
+	if (capturing != 1)
+		return 0;
+	if (nodes != 1)
+		return err_set(e, EX_HARNESS, "a launch made %zu nodes", nodes);
+	p->early[(*n)++] = node[0];
+	return 0;
+}
+
+static int overtaken_join(struct gpu_prepared *p, CUstream s, int n, struct err *e)
+{
+	CUresult r = n ? cu.StreamUpdateCaptureDependencies(s, p->early, (size_t)n, 0) : CUDA_OK;
+
+	return r ? cuda_fail(e, "cuStreamUpdateCaptureDependencies", r) : 0;
+}
+
 int gpu_enqueue(struct gpu_prepared *p, CUstream s, char text[GPU_TEXT], struct err *e)
 {
-	int rc = p->loads == p->m->loads ? 0 : functions_bind(p, text, e);
+	int rc = p->loads == p->m->loads ? 0 : functions_bind(p, text, e), early = 0;
 
 	for (int i = 0; i < p->nzero && !rc; i++) {
 		CUresult r = cu.MemsetD8Async(p->zero[i].at, 0, p->zero[i].bytes, s);
@@ -354,8 +386,10 @@ int gpu_enqueue(struct gpu_prepared *p, CUstream s, char text[GPU_TEXT], struct 
 		CUresult r = cu.LaunchKernelEx(&l->config, l->f, l->arg, NULL);
 		if (r)
 			rc = refused("cuLaunchKernelEx", l->entry, r, text, e);
+		else if (l->overtaken)
+			rc = overtaken_note(p, s, &early, e);
 	}
-	return rc;
+	return rc ? rc : overtaken_join(p, s, early, e);
 }
 
 void gpu_prepared_free(struct gpu_prepared *p)
@@ -365,6 +399,7 @@ void gpu_prepared_free(struct gpu_prepared *p)
 	for (int i = 0; i < p->n; i++)
 		free(p->launch[i].value);
 	free(p->launch);
+	free(p->early);
 	free(p);
 }
 

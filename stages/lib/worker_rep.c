@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	SMALL = 4096, SINK = 512, COUNTER = 64, /* bytes: counter i of the scrubs at i * COUNTER */
+	SINK = 512, COUNTER = 64,               /* bytes: counter i of the scrubs at i * COUNTER */
 	CANARY = 4096,                          /* words */
 	FLUSHES = 3,                            /* times L2: dirty lines need as much */
 };
@@ -76,6 +76,35 @@ static int canary(struct rep *r, struct err *e)
 	return 0;
 }
 
+/* A mapping of its own: a kernel that goes astray next to it meets nothing. *bytes grows to whole units. */
+static int map(CUdeviceptr *at, uint64_t *bytes, struct err *e)
+{
+	CUmemProp prop = {.type = CU_MEM_PINNED, .location = {CU_MEM_ON_DEVICE, 0}};
+	CUmemAccess rw = {{CU_MEM_ON_DEVICE, 0}, CU_MEM_READ_WRITE};
+	CUmemHandle h;
+	size_t unit = 0;
+
+	TRY(MemGetAllocationGranularity, &unit, &prop, 0);
+	if (unit == 0)
+		return err_set(e, EX_HARNESS, "the driver names no granularity");
+	*bytes = (*bytes + unit - 1) / unit * unit;
+	TRY(MemCreate, &h, *bytes, &prop, 0);
+	TRY(MemAddressReserve, at, *bytes, 0, 0, 0);
+	TRY(MemMap, *at, *bytes, 0, h, 0);
+	TRY(MemSetAccess, *at, *bytes, &rw, 1);
+	return 0;
+}
+
+/* What a kernel of a candidate can write and nobody wipes, it can keep something in from rep to rep. The
+ * flush is larger than any cache and only ever read, so nobody may write there again. */
+static int flush_close(struct rep *r, uint64_t mapped, struct err *e)
+{
+	CUmemAccess ro = {{CU_MEM_ON_DEVICE, 0}, CU_MEM_READ};
+
+	TRY(MemSetAccess, r->flush, mapped, &ro, 1);
+	return 0;
+}
+
 int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
 {
 	int l2 = 0;
@@ -94,11 +123,12 @@ int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
 	TRY(EventCreate, &r->dummy, 0);
 	TRY(EventCreate, &r->start, 0);
 	TRY(EventCreate, &r->stop, 0);
-	TRY(MemAlloc, &r->flush, r->flush_bytes);
-	TRY(MemAlloc, &r->small, SMALL);
-	TRY(MemsetD8Async, r->small, 0, SMALL, r->stream);
+	uint64_t mapped = r->flush_bytes;
+	r->small_bytes = 1;
+	if (map(&r->flush, &mapped, e) || map(&r->small, &r->small_bytes, e))
+		return -1;
 	TRY(MemsetD8Async, r->flush, 0x3c, r->flush_bytes, r->stream);
-	if (canary(r, e))
+	if (canary(r, e) || flush_close(r, mapped, e))
 		return -1;
 	/* Lines that a kernel asks to keep must not outlive its rep (h200-facts.md 2); a GPU without such a
 	 * limit has no such lines. */
@@ -135,6 +165,7 @@ int rep_scrub(struct rep *r, uint64_t seed, int local, struct err *e)
 	CUdeviceptr arrived = r->small, sink = r->small + SINK;
 	void *args[] = {&seed, &words, &arrived};
 
+	TRY(MemsetD8Async, r->small, 0, r->small_bytes, r->stream);
 	if (together(r, r->shared, (uint32_t)r->sms, 1024, (uint32_t)r->shared_bytes, args, e))
 		return -1;
 	if (local < 1)

@@ -23,7 +23,8 @@ struct rep {
 	CUfunction null, canary, shared, local[REP_LOCALS], read, write, copy, fma, bf16, fp16;
 	int sms, shared_bytes, local_blocks[REP_LOCALS];
 	uint64_t l2, flush_bytes;
-	CUdeviceptr flush, small; /* small: counters of the scrubs, then a sink */
+	CUdeviceptr flush, small; /* flush: read-only once open; small: counters of the scrubs, then a sink */
+	uint64_t small_bytes;     /* the whole mapping */
 	CUevent dummy, start, stop;
 	int capturing; /* set by who lets the stream capture */
 };

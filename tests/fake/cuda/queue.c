@@ -277,6 +277,39 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *g)
 	return FAKE_CAPTURE_INVALIDATED;
 }
 
+/* A stream of ours is one line of work: its last node is all that anything depends on. */
+CUresult cuStreamGetCaptureInfo_v2(CUstream s, int *status, uint64_t *id, CUgraph *g, const CUgraphNode **deps,
+				   size_t *n)
+{
+	static CUgraphNode last;
+	int r = fake_ready();
+	if (r)
+		return r;
+	*status = s && s->capture ? s->invalid ? 2 : 1 : 0;
+	*id = 1;
+	if (g)
+		*g = s ? s->capture : NULL;
+	last = s && s->capture && s->capture->ops.n ? (CUgraphNode)(uintptr_t)s->capture->ops.n : NULL;
+	if (deps)
+		*deps = &last;
+	if (n)
+		*n = last != NULL;
+	return 0;
+}
+
+CUresult cuStreamUpdateCaptureDependencies(CUstream s, CUgraphNode *deps, size_t n, unsigned flags)
+{
+	int r = fake_ready();
+	if (r)
+		return r;
+	if (!s || !s->capture || flags > 1)
+		return CUDA_INVALID_VALUE;
+	for (size_t i = 0; i < n; i++)
+		if ((uintptr_t)deps[i] < 1 || (uintptr_t)deps[i] > s->capture->ops.n)
+			return CUDA_INVALID_VALUE;
+	return 0;
+}
+
 /* --- events --- */
 
 CUresult cuEventCreate(CUevent *e, unsigned flags)
