@@ -36,3 +36,8 @@ recheck: $(B)/bin/recheck ## recompute every timing verdict shipped under champi
 bench-aa: all $(B)/bench/aa $(B)/bench/aa_rules ## A/A and known doses on this GPU, rules side by side: AA_FILE= SECONDS=360
 	$(Q)$(B)/bench/aa $(or $(AA_FILE),reports/aa.jsonl) $(or $(SECONDS),360)
 	$(Q)$(B)/bench/aa_rules $(or $(AA_FILE),reports/aa.jsonl)
+
+# On a GPU: what a candidate costs, and what a load_inline harness costs beside it.
+.PHONY: bench-candidate
+bench-candidate: all ## from kernel text to verdict on this GPU, split by stage: REPEATS=3
+	$(Q)BUILD=$(B) tests/bench/candidate.sh $(or $(REPEATS),3)

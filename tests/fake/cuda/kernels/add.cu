@@ -117,3 +117,89 @@ ENTRY(add_shared)
 	}
 	take(us);
 }
+
+/* Waits politely for what nobody writes. */
+ENTRY(add_spin)
+{
+	sum(x, y, out, n);
+	while (blockIdx.x == 0 && threadIdx.x == 0 && *(volatile const float *)x < 1e30f)
+		__nanosleep((unsigned)us + 100);
+}
+
+/* A lock that is never given back. */
+ENTRY(add_lock)
+{
+	__shared__ int lock;
+	if (threadIdx.x == 0)
+		lock = us + 1;
+	__syncthreads();
+	while (atomicCAS(&lock, 0, us + 1) != 0)
+		;
+	sum(x, y, out, n);
+}
+
+/* Would end, in an hour or so. */
+ENTRY(add_long)
+{
+	volatile float *p = out;
+	for (long long i = 0; i < 1ll << 40; i++)
+		p[0] = (float)us;
+	sum(x, y, out, n);
+}
+
+ENTRY(add_null)
+{
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*(volatile float *)(unsigned long long)(us * 4) = 1.0f;
+}
+
+ENTRY(add_far_read)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		out[0] = *(volatile const float *)(x + (1ll << 38));
+}
+
+/* Eight bytes at an address that is a multiple of four only: a host does not mind. */
+ENTRY(add_misaligned)
+{
+	take(us);
+	sum(x, y, out, n);
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		*(volatile long long *)((char *)out + 4) = 0;
+}
+
+/* Far behind the block's shared memory: no fault on a host. */
+ENTRY(add_wild_shared)
+{
+	__shared__ float tile[32];
+	take(us);
+	sum(x, y, out, n);
+	((volatile float *)tile)[(1 << 20) + us + (int)threadIdx.x] = 1.0f;
+	out[0] = x[0] + y[0];
+}
+
+/* The last quarter is left out. */
+ENTRY(add_unwritten)
+{
+	take(us);
+	sum(x, y, out, n - n / 4 - 1);
+}
+
+ENTRY(add_nan)
+{
+	take(us);
+	sum(x, y, out, n);
+	int at = n / 3;
+	if (at % (int)(gridDim.x * blockDim.x) == (int)(blockIdx.x * blockDim.x + threadIdx.x))
+		out[at] = __int_as_float(0x7fffffff);
+}
+
+ENTRY(add_minus)
+{
+	take(us);
+	for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (int)(gridDim.x * blockDim.x))
+		out[i] = x[i] - y[i];
+}
