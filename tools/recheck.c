@@ -37,10 +37,10 @@ struct sample {
 struct plan {
 	const char *seed;
 	double margin, alpha, g, gap, z1, z, floor, s0, guard, level, confirm_floor;
-	double trim, se_target, decisive, slack, time_s, hopeless, behind_s, weight[MAXW];
+	double trim, se_target, decisive, lost, slack, time_s, hopeless, behind_s, weight[MAXW];
 	double drain, sustained;
 	int wring[MAXW], wquads[MAXW], wmax[MAXW];
-	int rule, kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
+	int lost_blocks, rule, kmin, kmax, nw, bmin, bmax, quads, ring, solo, anchor, confirm_n, confirm_most;
 };
 
 static int bad, checks;
@@ -122,7 +122,7 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 {
 	static double sum[4][MAXB][3], alone[MAXC], company[MAXC];
 	double l[MAXB], se = 0;
-	int blocks = 0, count_of[4] = {0}, na = 0, nc = 0, reps[MAXB] = {0};
+	int blocks = 0, behind = 0, count_of[4] = {0}, na = 0, nc = 0, reps[MAXB] = {0};
 	memset(sum, 0, sizeof sum);
 	for (size_t i = 0; i < count; i++) {
 		const struct sample *s = &all[i];
@@ -155,7 +155,8 @@ static void one_workload(const struct plan *p, int session, int w, const cJSON *
 		expect(v && same(v->valuedouble, l[b]), "session %d: block %d", session, b);
 		double theta = trimmed(l, b + 1, p->trim, &se);
 		double far = p->decisive > 0 ? fabs(theta - log(1 + p->margin)) / p->decisive : 0;
-		int stop = b + 1 >= p->bmin && se <= fmax(p->se_target, far);
+		behind += l[b] < -p->lost; /* what is far behind from its first block on is left there */
+		int stop = (b + 1 >= p->bmin && se <= fmax(p->se_target, far)) || (behind > b && behind == p->lost_blocks);
 		expect(b == blocks - 1 ? stop || b + 1 == p->wmax[w] : !stop,
 		       "session %d: sampling stopped or went on against its rule", session);
 		r->w[w] = theta;
@@ -401,8 +402,8 @@ static void load_plan(const cJSON *j, struct plan *p)
 	p->confirm_most = (int)(p->rule > 1 ? number(j, "confirm_most")
 					    : json_get_num(j, "confirm_most", p->confirm_n)), p->time_s = number(c, "time_s");
 	p->solo = cJSON_IsTrue(json_get(j, "solo")), p->anchor = cJSON_IsTrue(json_get(j, "anchor"));
-	p->trim = number(c, "trim"), p->se_target = number(c, "se_target");
-	p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
+	p->trim = number(c, "trim"), p->se_target = number(c, "se_target"), p->lost = json_get_num(c, "lost", 0);
+	p->lost_blocks = (int)json_get_num(c, "lost_blocks", 0), p->decisive = number(c, "decisive"), p->slack = number(c, "solo_slack");
 	p->quads = (int)number(c, "block_quads"), p->ring = (int)number(c, "ring");
 	p->drain = json_get_num(j, "drain_limit", 0), p->sustained = json_get_num(j, "sustained_limit", 0);
 	p->hopeless = p->rule > 1 ? number(c, "hopeless") : 0;

@@ -16,8 +16,7 @@
 enum { ENV_MAX = 12, REPORT_MAX = 1 << 20 };
 static const double LIMIT_S = 60; /* eight cold GPUs take some seconds; a hung driver for ever */
 
-/* Run probe with these words; 0 and its text, 1 with the reason when it says no, -1. */
-static int ask(const char *what, const char *uuid, struct buf *out, char why[GPU_WHY], struct err *e)
+static int probe_start(struct spawn_proc *p, const char *what, const char *uuid, struct err *e)
 {
 	static const char *const passed[] = {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY",
 					     "ASAN_OPTIONS", "UBSAN_OPTIONS"};
@@ -31,12 +30,19 @@ static int ask(const char *what, const char *uuid, struct buf *out, char why[GPU
 			env[n++] = own[kept++] = xasprintf("%s=%s", passed[i], getenv(passed[i]));
 	struct spawn_request q = {.argv = argv, .env = env, .out = SPAWN_CAPTURE, .err = SPAWN_CAPTURE,
 				  .out_cap = REPORT_MAX, .wall_s = LIMIT_S};
-	struct spawn_result r;
-	char words[96];
-	int rc = spawn_run(&q, &r, e);
+	int rc = spawn_start(&q, p, e);
 	while (kept)
 		free(own[--kept]);
-	if (rc)
+	return rc;
+}
+
+/* 0 and its text, 1 with the reason when it says no, -1. */
+static int probe_end(struct spawn_proc *p, struct buf *out, char why[GPU_WHY], struct err *e)
+{
+	struct spawn_result r;
+	char words[96];
+	int rc = 0;
+	if (spawn_wait(p, -1, &r, e))
 		return -1;
 	if (r.code == 0) {
 		buf_add(out, buf_str(&r.out), r.out.len);
@@ -54,6 +60,12 @@ static int ask(const char *what, const char *uuid, struct buf *out, char why[GPU
 	}
 	spawn_result_free(&r);
 	return rc;
+}
+
+static int ask(const char *what, const char *uuid, struct buf *out, char why[GPU_WHY], struct err *e)
+{
+	struct spawn_proc p;
+	return probe_start(&p, what, uuid, e) ? -1 : probe_end(&p, out, why, e);
 }
 
 static struct {
@@ -87,18 +99,29 @@ int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e)
 	return 0;
 }
 
-int gpu_state(const char *uuid, struct gpu_state *s, struct err *e)
+int gpu_state_ask(struct gpu_question *q, const char *uuid, struct err *e)
+{
+	return probe_start(&q->probe, "state", uuid, e);
+}
+
+int gpu_state_told(struct gpu_question *q, struct gpu_state *s, struct err *e)
 {
 	struct buf text = BUF_INIT;
 	char why[GPU_WHY];
 	memset(s, 0, sizeof *s);
-	int rc = ask("state", uuid, &text, why, e);
+	int rc = probe_end(&q->probe, &text, why, e);
 	if (rc > 0)
-		err_set(e, EX_NOENV, "the state of GPU %s cannot be told: %s", uuid, why);
+		err_set(e, EX_NOENV, "the state of the GPU cannot be told: %s", why);
 	else if (!rc)
 		rc = gpu_state_parse(buf_str(&text), text.len, s, e);
 	buf_free(&text);
 	return rc ? -1 : 0;
+}
+
+int gpu_state(const char *uuid, struct gpu_state *s, struct err *e)
+{
+	struct gpu_question q;
+	return gpu_state_ask(&q, uuid, e) ? -1 : gpu_state_told(&q, s, e);
 }
 
 /* The more able one; of equals the first. */

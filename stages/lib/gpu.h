@@ -21,6 +21,7 @@
 #include "jsonw.h"
 #include "lane.h"
 #include "run.h"
+#include "spawn.h"
 #include "worker_call.h"
 
 #include <cjson/cJSON.h>
@@ -63,6 +64,12 @@ int gpu_list(struct gpu g[GPU_MAX], int *n, char why[GPU_WHY], struct err *e);
 void gpu_forget(void); /* gpu_list asks once per process; the next call asks again */
 /* Ours are the programs of this build, by the file they run. */
 int gpu_state(const char *uuid, struct gpu_state *s, struct err *e);
+/* The same in two steps: what takes time meanwhile costs nothing. What was asked must be told. */
+struct gpu_question {
+	struct spawn_proc probe;
+};
+int gpu_state_ask(struct gpu_question *q, const char *uuid, struct err *e);
+int gpu_state_told(struct gpu_question *q, struct gpu_state *s, struct err *e);
 /* Of the text that `probe devices` writes, and `probe state`. */
 int gpu_list_parse(const char *text, size_t len, struct gpu g[GPU_MAX], int *n, char why[GPU_WHY],
 		   struct err *e);

@@ -419,12 +419,12 @@ static void close_workload(void *ctx)
 
 /* ---- the machine around a session ---- */
 
-int rig_cuda_state(struct rig *r, int session, struct err *e)
+int rig_cuda_state(struct rig *r, int session, struct gpu_question *q, struct err *e)
 {
 	struct rig_cuda *c = rig_cuda_of(r);
 	struct rig_state *s = &c->state[c->states < RIG_STATES ? c->states++ : RIG_STATES - 1];
 	*s = (struct rig_state){.session = session, .self = r->self, .apart = c->two};
-	return gpu_state(r->gpu.uuid, &s->gpu, e);
+	return gpu_state_told(q, &s->gpu, e);
 }
 
 /* The workers end with their session: the next one's are new. */
@@ -432,10 +432,13 @@ static int end_session(void *ctx, int session, enum shot_outcome *o, char text[2
 {
 	struct rig *r = ctx;
 	struct rig_cuda *c = r->cuda;
+	struct gpu_question q;
 	int had = c->states;
-	if (rig_cuda_state(r, session, e) != 0)
+	if (gpu_state_ask(&q, r->gpu.uuid, e) != 0)
 		return -1;
-	stop_workers(c);
+	stop_workers(c); /* a context takes a tenth of a second to go */
+	if (rig_cuda_state(r, session, &q, e) != 0)
+		return -1;
 	for (int i = had - 1; i < c->states; i++) {
 		const struct gpu_state *g = &c->state[i].gpu;
 		char why[128];

@@ -42,7 +42,7 @@ struct rig_cuda *rig_cuda_of(struct rig *r);
 int rig_cuda_open(struct rig *r, int workload, int copies, struct err *e);
 int rig_cuda_start(struct rig *r, enum raw_arm arm, enum shot_outcome *o, char text[256], struct err *e);
 int rig_cuda_worker(struct rig *r, struct err *e);
-int rig_cuda_state(struct rig *r, int session, struct err *e);
+int rig_cuda_state(struct rig *r, int session, struct gpu_question *q, struct err *e); /* q was asked */
 int64_t rig_cuda_now(void);
 
 #endif

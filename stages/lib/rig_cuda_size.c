@@ -42,9 +42,13 @@ int rig_calibrate(struct rig *r, enum shot_outcome *o, char text[256], struct er
 	struct session_size *size = xcalloc(SESSION_WORKLOADS, sizeof *size);
 	*o = SHOT_OK;
 	r->rep_base = SIZE_REP_BASE;
-	int rc = rig_cuda_state(r, -1, e);
-	if (rc == 0)
-		rc = rig_cuda_worker(r, e);
+	struct gpu_question q;
+	if (gpu_state_ask(&q, r->gpu.uuid, e) != 0)
+		return free(size), -1;
+	struct err why = {0};
+	int rc = rig_cuda_worker(r, e); /* and the checker, since bench began: three starts at once */
+	if (rig_cuda_state(r, -1, &q, rc ? &why : e) != 0)
+		rc = -1;
 	if (rc == 0)
 		rc = worker_figures(rig_cuda_of(r)->worker[0], &r->figures, e);
 	for (int i = 0; i < r->nworkloads && rc == 0 && *o == SHOT_OK; i++) {

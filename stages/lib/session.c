@@ -220,7 +220,16 @@ static int run_block(struct walk *k, enum raw_phase phase, int block, int quads,
 	return 0;
 }
 
-/* Enough blocks? Symmetric about the margin: what ends a session early for being far above ends
+/* Far behind from its first block on: how far need not be known well. */
+static int lost(const struct session_job *j, const struct session_workload *w)
+{
+	int all = j->c->lost_blocks > 0 && !isnan(j->delta) && w->blocks == j->c->lost_blocks;
+	for (int i = 0; i < w->blocks && all; i++)
+		all = w->block[i] < -j->c->lost;
+	return all;
+}
+
+/* Enough blocks? But for a clear loser, symmetric about the margin: what ends a session early for being far above ends
  * it for being as far below. */
 static int enough(const struct session_job *j, const struct session_workload *w)
 {
@@ -246,7 +255,7 @@ static int run_measure(struct walk *k, struct err *e)
 		w->theta = stats_trimmed(w->block, n, c->trim);
 		w->se = stats_trimmed_se(w->block, n, c->trim);
 		check_behind(k);
-		if (bad(k) || enough(k->job, w))
+		if (bad(k) || enough(k->job, w) || lost(k->job, w))
 			break;
 	}
 	return 0;

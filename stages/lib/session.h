@@ -45,6 +45,8 @@ struct session_class {
 	double se_target;  /* of a workload's theta in one session: enough, even at the margin */
 	double decisive;   /* or the standard error is this many times smaller than the distance of
 	                    * theta from the margin; 0: never stop for that */
+	int lost_blocks;   /* a candidate behind by more than `lost` (log) in each of its first so many blocks */
+	double lost;       /* is timed no longer on that workload: only ever against it; 0: no such end */
 	double trim;       /* 0.2, cut from each end */
 	int warm_pairs;
 	int solo_reps;     /* counted ones; two more warm up */

@@ -16,6 +16,10 @@ void session_class_write(const struct session_class *c, struct jsonw *w, const c
 	jw_int(w, "blocks_max", c->blocks_max);
 	jw_num(w, "se_target", c->se_target);
 	jw_num(w, "decisive", c->decisive);
+	if (c->lost_blocks > 0) {
+		jw_int(w, "lost_blocks", c->lost_blocks);
+		jw_num(w, "lost", c->lost);
+	}
 	jw_num(w, "trim", c->trim);
 	jw_int(w, "warm_pairs", c->warm_pairs);
 	jw_int(w, "solo_reps", c->solo_reps);

@@ -497,7 +497,7 @@ static void test_gpu_costs(void **state)
 		double gain;
 		enum verdict_kind kind;
 		int sessions, shots; /* at most */
-	} cell[] = {{-0.10, V_REJECT, 1, 400}, {0.0, V_REJECT, 1, 500}, {0.03, V_PASS, 6, 6000}};
+	} cell[] = {{-0.30, V_REJECT, 1, 110}, {-0.10, V_REJECT, 1, 400}, {0.0, V_REJECT, 1, 500}, {0.03, V_PASS, 6, 6000}};
 	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
 		struct fake f = quiet(31 + i, cell[i].gain, 0);
 		struct session_size size;
