@@ -90,7 +90,7 @@ SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD M
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
-.PHONY: help all iterate resume status report champion check try replay redo adopt new test test-fresh lint \
+.PHONY: help all iterate resume status report champion check try replay redo adopt ship new test test-fresh lint \
 	clean devices calibrate tidy stale
 
 help: ## this page
@@ -125,8 +125,11 @@ redo: all ## the reply of TRIAL once more, as a new trial
 adopt: all ## someone else's trial or folder, FROM=record, judged here as a new trial
 	$(ITERATE) --adopt $(call given,$(SETTINGS) FROM)
 
-replay: all ## rebuild TRIAL from its record, judge it again, compare
-	$(Q)$(B)/bin/replay $(call given,TRIAL)
+replay: all ## rebuild TRIAL from its record, judge it again, compare; FROM=a shipped record
+	$(Q)$(B)/bin/replay $(call given,TRIAL FROM)
+
+ship: all ## what was found on DEVICE into champion/shipped/, for anyone to check: FROM=tree SPEC=
+	$(Q)BUILD=$(B) tools/ship $(call given,DEVICE FROM SPEC)
 
 new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working template
 	$(Q)$(B)/bin/new $(call quote,$(SPEC))

@@ -1,17 +1,20 @@
 /*
  * render.c - write reports/index.html from the closed records.
  *
- * Reads trials/log.jsonl and, for kept and recent trials, their sources and patches. Writes
- * reports/index.html whole. Never writes below trials/ and decides nothing.
+ * Reads trials/log.jsonl and, for kept and recent trials, their sources and patches; of a GPU also the
+ * champion's profile and reports/compare*.jsonl. With --shipped it reads champion/shipped/DEVICE/ instead.
+ * Writes the page whole. Never writes below trials/ and decides nothing.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/page.h"
+#include "lib/page_read.h"
 #include "lib/trial.h"
 #include "lib/verdict.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,8 @@ static const char HELP[] =
 	"  --running TEXT     say that a run is on and let the page refresh itself\n"
 	"  --at-most SECONDS  do nothing when the page is younger than that\n"
 	"  --out FILE         write there instead\n"
+	"  --shipped DEVICE   a page of what the repository has for DEVICE, from champion/shipped/DEVICE\n"
+	"                     and reports/shipped/DEVICE/compare*.jsonl; for reports/shipped/DEVICE/\n"
 	"\n"
 	"exit: 0 written or young enough, 2 usage, 3 a record is malformed, 111 a system call failed\n";
 
@@ -35,7 +40,7 @@ enum { EMBED = 100, SOURCE_MAX = 256 << 10 };
 static const char LOG[] = "trials/log.jsonl";
 
 struct options {
-	const char *running, *out;
+	const char *running, *out, *shipped;
 	double at_most;
 };
 
@@ -43,6 +48,7 @@ struct log {
 	struct page_row *row;
 	cJSON **json; /* parallel: owns the strings of row */
 	char **proposer;
+	char **base; /* parallel: the tree with the trial, "" or with a slash at its end */
 	size_t n, cap;
 };
 
@@ -68,10 +74,11 @@ static char *proposer_of(const cJSON *p)
 	return xasprintf("%s %s%s%s", kind, provider, *provider && *model ? "/" : "", model);
 }
 
-static int log_line(struct log *log, const char *line, size_t len, size_t at, struct err *e)
+static int log_line(struct log *log, const char *file, const char *base, const char *line, size_t len, size_t at,
+		    struct err *e)
 {
-	char what[64];
-	snprintf(what, sizeof what, "%s line %zu", LOG, at);
+	char what[TRIAL_PATH];
+	snprintf(what, sizeof what, "%.200s line %zu", file, at);
 	cJSON *j = json_parse(line, len, &JSON_OURS, what, e);
 	if (!j)
 		return -1;
@@ -85,7 +92,9 @@ static int log_line(struct log *log, const char *line, size_t len, size_t at, st
 		log->row = xrealloc(log->row, log->cap * sizeof *log->row);
 		log->json = xrealloc(log->json, log->cap * sizeof *log->json);
 		log->proposer = xrealloc(log->proposer, log->cap * sizeof *log->proposer);
+		log->base = xrealloc(log->base, log->cap * sizeof *log->base);
 	}
+	log->base[log->n] = xstrdup(base);
 	log->json[log->n] = j;
 	log->proposer[log->n] = proposer_of(json_get(j, "proposer"));
 	log->row[log->n] = (struct page_row){
@@ -113,22 +122,43 @@ static int log_line(struct log *log, const char *line, size_t len, size_t at, st
 	return 0;
 }
 
-static int log_read(struct log *log, struct err *e)
+static int log_read(struct log *log, const char *file, const char *base, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	if (!file_exists(LOG))
+	if (!file_exists(file))
 		return 0;
-	int r = file_read(LOG, (size_t)1 << 30, &b, e);
+	int r = file_read(file, (size_t)1 << 30, &b, e);
 	size_t at = 1;
 	for (char *line = b.data; !r && line && *line; at++) {
 		char *end = strchr(line, '\n');
 		if (!end)
 			break; /* a torn last line: the next append repairs it */
 		if (end > line)
-			r = log_line(log, line, (size_t)(end - line), at, e);
+			r = log_line(log, file, base, line, (size_t)(end - line), at, e);
 		line = end + 1;
 	}
 	buf_free(&b);
+	return r;
+}
+
+/* The logs of all problems shipped for a device. */
+static int log_read_shipped(struct log *log, const char *device, struct err *e)
+{
+	char dir[TRIAL_PATH], file[2 * TRIAL_PATH], base[2 * TRIAL_PATH];
+	struct dirent **list;
+	snprintf(dir, sizeof dir, "champion/shipped/%.64s", device);
+	int n = scandir(dir, &list, NULL, alphasort), r = 0;
+	if (n < 0)
+		return err_set(e, EX_BADUSE, "nothing is shipped for '%s': no %s", device, dir);
+	for (int i = 0; i < n; i++) {
+		if (!r && trial_name_ok(list[i]->d_name)) {
+			snprintf(file, sizeof file, "%s/%.64s/log.jsonl", dir, list[i]->d_name);
+			snprintf(base, sizeof base, "%s/%.64s/record/", dir, list[i]->d_name);
+			r = log_read(log, file, base, e);
+		}
+		free(list[i]);
+	}
+	free(list);
 	return r;
 }
 
@@ -137,33 +167,33 @@ static void log_free(struct log *log)
 	for (size_t i = 0; i < log->n; i++) {
 		cJSON_Delete(log->json[i]);
 		free(log->proposer[i]);
+		free(log->base[i]);
 	}
-	free(log->row), free(log->json), free(log->proposer);
+	free(log->row), free(log->json), free(log->proposer), free(log->base);
 }
 
 /* A file of a trial as text, or NULL: a report does without what is not there. */
-static char *trial_text(const char *id, const char *file)
+static char *trial_text(const char *base, const char *id, const char *file)
 {
-	char path[TRIAL_PATH];
+	char *path = xasprintf("%strials/%s/%s", base, id, file);
 	struct buf b = BUF_INIT;
 	struct err e;
-	trial_path(path, id, file);
-	if (file_read(path, SOURCE_MAX, &b, &e)) {
+	if (file_read(path, SOURCE_MAX, &b, &e))
 		buf_free(&b);
-		return NULL;
-	}
+	free(path);
 	return b.data;
 }
 
-static char *first_text(const char *id, const char *const *files)
+static char *first_text(const char *base, const char *id, const char *const *files)
 {
 	char *text = NULL;
 	for (; !text && *files; files++)
-		text = trial_text(id, *files);
+		text = trial_text(base, id, *files);
 	return text;
 }
 
-static void source_read(const struct page_row *r, struct page_source *s, int embed)
+static void source_read(const struct options *o, const char *base, const struct page_row *r, struct page_source *s,
+			int embed)
 {
 	static const char *const kernel[] = {"candidate/kernel.cu", "a2/candidate/kernel.cu",
 					     "a1/candidate/kernel.cu", "a0/candidate/kernel.cu", NULL};
@@ -171,18 +201,35 @@ static void source_read(const struct page_row *r, struct page_source *s, int emb
 					   "a1/candidate/plan.json", "a0/candidate/plan.json", NULL};
 	static const char *const patch[] = {"a2/candidate.patch", "a1/candidate.patch",
 					    "a0/candidate.patch", NULL};
-	s->dir = xasprintf("../trials/%s/", r->trial);
+	char *dir = xasprintf("%strials/%s/", base, r->trial);
+	if (!o->shipped || file_exists(dir)) {
+		s->dir = xasprintf("%s%s", o->shipped ? "../../../" : "../", dir);
+		s->from = o->shipped ? xasprintf("champion/shipped/%s/%s", r->device, r->spec) : NULL;
+	}
+	free(dir);
 	if (!embed)
 		return;
-	s->kernel = first_text(r->trial, kernel);
-	s->plan = first_text(r->trial, plan);
-	s->patch = first_text(r->trial, patch);
+	s->kernel = first_text(base, r->trial, kernel);
+	s->plan = first_text(base, r->trial, plan);
+	s->patch = first_text(base, r->trial, patch);
 }
 
-static void group_write(struct buf *out, const struct log *log, size_t first, char *done)
+static void group_free(struct page_group *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		free((char *)g->source[i].kernel), free((char *)g->source[i].plan);
+		free((char *)g->source[i].patch), free((char *)g->source[i].dir);
+		free((char *)g->source[i].from);
+	}
+	free(g->row), free(g->source);
+}
+
+static void group_write(struct buf *out, const struct options *o, const struct log *log, const cJSON *rivals,
+			size_t first, char *done)
 {
 	struct page_group g = {0};
-	const struct page_row *like = &log->row[first];
+	struct page_keep keep = {0};
+	const struct page_row *like = &log->row[first], *champion = NULL;
 	g.row = xcalloc(log->n, sizeof *g.row);
 	g.source = xcalloc(log->n, sizeof *g.source);
 	for (size_t i = first; i < log->n; i++) {
@@ -190,15 +237,46 @@ static void group_write(struct buf *out, const struct log *log, size_t first, ch
 		if (done[i] || strcmp(r->spec, like->spec) || strcmp(r->device, like->device))
 			continue;
 		done[i] = 1;
-		source_read(r, &g.source[g.n], r->kept || i + EMBED >= log->n);
+		source_read(o, log->base[i], r, &g.source[g.n], r->kept || i + EMBED >= log->n);
 		g.row[g.n++] = r;
+		champion = r->kept ? r : champion;
+		if (!g.start && page_is_start(log->base[i], r))
+			g.start = r;
 	}
+	page_read_gpu(log->base[first], champion, rivals, &keep, &g);
 	page_group(out, &g);
-	for (size_t i = 0; i < g.n; i++) {
-		free((char *)g.source[i].kernel), free((char *)g.source[i].plan);
-		free((char *)g.source[i].patch), free((char *)g.source[i].dir);
+	page_keep_free(&keep);
+	group_free(&g);
+}
+
+/* The problem worked on last comes first; of shipped ones, by name. */
+static void groups_write(struct buf *out, const struct options *o, const struct log *log)
+{
+	char *done = xcalloc(log->n, 1);
+	char *where = o->shipped ? xasprintf("reports/shipped/%s", o->shipped) : xstrdup("reports");
+	cJSON *rivals = page_rivals(where);
+	for (size_t i = 0; i < log->n; i++) {
+		size_t first = 0, at = o->shipped ? i : log->n - 1 - i;
+		while (strcmp(log->row[first].spec, log->row[at].spec) ||
+		       strcmp(log->row[first].device, log->row[at].device))
+			first++;
+		if (!done[first])
+			group_write(out, o, log, rivals, first, done);
 	}
-	free(g.row), free(g.source);
+	cJSON_Delete(rivals);
+	free(where);
+	free(done);
+}
+
+/* The folder of a file, made. */
+static int folder_make(const char *file, struct err *e)
+{
+	char dir[TRIAL_PATH];
+	const char *slash = strrchr(file, '/');
+	if (!slash || slash == file)
+		return 0;
+	snprintf(dir, sizeof dir, "%.*s", (int)(slash - file), file);
+	return dir_make(dir, e);
 }
 
 static int render(const struct options *o, struct err *e)
@@ -206,30 +284,23 @@ static int render(const struct options *o, struct err *e)
 	struct log log = {0};
 	struct buf out = BUF_INIT;
 	char now[32];
-	if (log_read(&log, e)) {
+	if (o->shipped ? log_read_shipped(&log, o->shipped, e) : log_read(&log, LOG, "", e)) {
 		log_free(&log);
 		return -1;
 	}
 	verdict_now(now);
-	struct page_state s = {.title = "Touchstone", .now = now, .running = o->running};
+	char *title = o->shipped ? xasprintf("Touchstone: shipped for %s", o->shipped) : xstrdup("Touchstone");
+	char *from = o->shipped ? xasprintf("champion/shipped/%s/", o->shipped) : xstrdup(LOG);
+	struct page_state s = {.title = title, .now = now, .running = o->running, .from = from};
 	page_begin(&out, &s);
 	if (!log.n)
 		buf_adds(&out, "<p>No trial is closed yet. <code>make iterate N=10</code> makes ten.</p>\n");
-	char *done = xcalloc(log.n, 1);
-	/* The problem worked on last comes first. */
-	for (size_t i = log.n; i > 0; i--) {
-		size_t first = 0;
-		while (strcmp(log.row[first].spec, log.row[i - 1].spec) ||
-		       strcmp(log.row[first].device, log.row[i - 1].device))
-			first++;
-		if (!done[first])
-			group_write(&out, &log, first, done);
-	}
+	groups_write(&out, o, &log);
 	page_end(&out, &s);
-	int r = dir_make("reports", e);
+	int r = folder_make(o->out, e);
 	if (!r)
 		r = file_write(o->out, out.data, out.len, 0666, e);
-	free(done);
+	free(title), free(from);
 	buf_free(&out);
 	log_free(&log);
 	return r;
@@ -263,6 +334,8 @@ int main(int argc, char **argv)
 			o.running = next;
 		else if (!strcmp(argv[i], "--out"))
 			o.out = next;
+		else if (!strcmp(argv[i], "--shipped") && trial_name_ok(next))
+			o.shipped = next;
 		else if (!strcmp(argv[i], "--at-most"))
 			o.at_most = atof(next);
 		else

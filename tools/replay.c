@@ -1,7 +1,8 @@
 /*
  * replay.c - rebuild a closed trial from its record and judge it again.
  *
- * Reads the trial's record and the spec its run pinned. Works in a scratch folder: a run of one
+ * Reads the trial's record and the spec its run pinned; of a shipped record (--FROM), the problem of this
+ * repository, whose files must be the pinned ones. Works in a scratch folder: a run of one
  * trial whose proposal is the recorded candidate, stepped through guard, unittest, tune and judge,
  * the judge with the stage key that the recorded verdict published, so with the same inputs.
  * Writes nothing outside the scratch folder and never opens a run key. Timing is not repeated:
@@ -19,6 +20,7 @@
 #include "../stages/lib/tool.h"
 #include "../stages/lib/verdict.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +29,13 @@
 
 static const char HELP[] =
 	"usage: replay --TRIAL=NNNN\n"
+	"       replay --FROM=champion/shipped/DEVICE/SPEC [--TRIAL=NNNN]\n"
 	"\n"
 	"Build the candidate of a closed trial again from its record and judge it again, with the\n"
 	"inputs of then. Prints one line per step: same, or what differs. A trial of a GPU is judged again\n"
 	"on a GPU of the same model only; another driver is said and accepted.\n"
+	"  --FROM   a record from elsewhere: a folder with trials/, or with record/trials/. Its problem is that\n"
+	"           of specs/, whose files must be those of then. TRIAL: the newest kept one there\n"
 	"\n"
 	"environment\n"
 	"  KEEP=1   keep the scratch folder and say where it is\n"
@@ -45,7 +50,9 @@ struct replay {
 	char dir[8];              /* folder of the candidate: "" or "a0", ... */
 	const char *stage_key;    /* of the recorded judge, or NULL */
 	struct verdict_in was[STEP_COUNT];
-	char root[PATH_MAX], scratch[PATH_MAX], bin[PATH_MAX];
+	char root[PATH_MAX];      /* the repository */
+	char from[PATH_MAX];      /* the tree with the record: root, or below --FROM */
+	char scratch[PATH_MAX], bin[PATH_MAX];
 	int differs;
 };
 
@@ -68,11 +75,35 @@ static int read_record(struct replay *r, const char *id, struct err *e)
 	return 0;
 }
 
-static int link_in(const struct replay *r, const char *from, const char *name, struct err *e)
+static int link_in(const char *dir, const char *from, const char *name, struct err *e)
 {
 	char target[PATH_MAX + 128];
-	snprintf(target, sizeof target, "%s/%s", r->root, from);
+	snprintf(target, sizeof target, "%s/%s", dir, from);
 	return symlink(target, name) ? err_sys(e, "cannot link '%s'", name) : 0;
+}
+
+/* What a judge reads decides; a page for people, or the kernel a search starts from, does not. */
+static int only_words(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	return !strcmp(slash ? slash + 1 : file, "README.md") || !strncmp(file, "start/", 6);
+}
+
+/* Is specs/NAME the problem that the run pinned? The working directory is the repository. */
+static int same_problem(const struct replay *r, struct err *e)
+{
+	const cJSON *pins = json_get(r->run.json, "pins"), *spec = pins ? json_get(pins, "spec") : NULL;
+	char path[PATH_MAX], sha[HASH_HEX];
+	for (const cJSON *pin = spec ? spec->child : NULL; pin; pin = pin->next) {
+		struct err none;
+		snprintf(path, sizeof path, "specs/%.64s/%.200s", r->run.spec, pin->string);
+		if (only_words(pin->string) ||
+		    (cJSON_IsString(pin) && !hash_file(path, sha, &none) && !strcmp(sha, pin->valuestring)))
+			continue;
+		return err_set(e, EX_BADINPUT, "'%s' is not the file that trial %s was judged with: the problem "
+			       "has changed since; take the repository as it was then", path, r->trial.id);
+	}
+	return 0;
 }
 
 /* The scratch tree; from here on the working directory is there. */
@@ -81,12 +112,17 @@ static int make_scratch(struct replay *r, struct err *e)
 	char spec[TRIAL_PATH], name[TRIAL_PATH];
 	const char *tmp = getenv("TMPDIR");
 	snprintf(r->scratch, sizeof r->scratch, "%s/touchstone-replay.XXXXXX", tmp ? tmp : "/tmp");
-	if (!getcwd(r->root, sizeof r->root) || !mkdtemp(r->scratch) || chdir(r->scratch))
-		return err_sys(e, "cannot make a scratch folder '%s'", r->scratch);
 	run_path(spec, r->run.name, "spec");
+	int pinned = file_exists(spec);
+	if (chdir(r->root))
+		return err_sys(e, "cannot go back to '%s'", r->root);
+	if (!pinned && same_problem(r, e))
+		return -1;
+	if (!mkdtemp(r->scratch) || chdir(r->scratch))
+		return err_sys(e, "cannot make a scratch folder '%s'", r->scratch);
 	snprintf(name, sizeof name, "specs/%s", r->run.spec);
-	return dir_make("specs", e) || link_in(r, spec, name, e) ||
-	       link_in(r, "stages", "stages", e) || link_in(r, "prompts", "prompts", e) ? -1 : 0;
+	return dir_make("specs", e) || link_in(pinned ? r->from : r->root, pinned ? spec : name, name, e) ||
+	       link_in(r->root, "stages", "stages", e) || link_in(r->root, "prompts", "prompts", e) ? -1 : 0;
 }
 
 static int make_run(struct replay *r, char name[TRIAL_ID], struct err *e)
@@ -121,7 +157,7 @@ static int write_proposal(struct replay *r, const char *run, struct err *e)
 	verdict_init(&v, run, "0001", STEP_A0_PROPOSE);
 	int rc = 0;
 	for (int i = 0; i < 2 && !rc; i++) {
-		snprintf(from, sizeof from, "%s/trials/%s/%s%scandidate/%s", r->root, r->trial.id,
+		snprintf(from, sizeof from, "%s/trials/%s/%s%scandidate/%s", r->from, r->trial.id,
 			 r->dir, *r->dir ? "/" : "", slots[i]);
 		snprintf(file, sizeof file, "a0/candidate/%s", slots[i]);
 		trial_path(to, "0001", file);
@@ -252,22 +288,77 @@ static int replay(struct replay *r, const char *id, struct err *e)
 	       write_proposal(r, name, e) || steps(r, e) ? -1 : 0;
 }
 
+/* The newest kept trial of the record: of a shipped one, the champion. The newest closed one where none was
+ * kept. */
+static int newest(char id[TRIAL_ID], struct err *e)
+{
+	long best = 0, kept = 0;
+	DIR *d = opendir("trials");
+	if (!d)
+		return err_sys(e, "cannot list 'trials'");
+	for (struct dirent *f; (f = readdir(d));) {
+		struct verdict_in in;
+		struct err none;
+		long n = trial_id_ok(f->d_name) ? trial_number(f->d_name) : 0;
+		if (n < 1 || verdict_read(f->d_name, STEP_PROMOTE, &in, &none))
+			continue;
+		best = n > best ? n : best;
+		kept = in.kind == V_PASS && n > kept ? n : kept;
+		verdict_in_free(&in);
+	}
+	closedir(d);
+	if (!best)
+		return err_set(e, EX_BADUSE, "there is no closed trial in it");
+	trial_id(id, kept ? kept : best);
+	return 0;
+}
+
+/* Go where the record is, and find which trial is meant. */
+static int enter(struct replay *r, const char *from, const char *trial, char id[TRIAL_ID], struct err *e)
+{
+	char path[PATH_MAX];
+	if (!getcwd(r->root, sizeof r->root))
+		return err_sys(e, "cannot name the working directory");
+	if (from) {
+		snprintf(path, sizeof path, "%s/record/trials", from);
+		int inside = file_exists(path);
+		snprintf(path, sizeof path, "%s%s", from, inside ? "/record" : "");
+		if (chdir(path))
+			return err_sys(e, "cannot go to '%s'", path);
+		if (!file_exists("trials"))
+			return err_set(e, EX_BADUSE, "'%s' holds no record: no trials/ in it", from);
+	}
+	if (!getcwd(r->from, sizeof r->from))
+		return err_sys(e, "cannot name '%s'", from);
+	if (!trial && newest(id, e))
+		return -1;
+	if (trial)
+		snprintf(id, TRIAL_ID, "%s", trial);
+	trial_path(path, id, "trial.json");
+	return file_exists(path) ? 0 : err_set(e, EX_BADUSE, "there is no trial %s", id);
+}
+
 int main(int argc, char **argv)
 {
 	static struct replay r;
 	struct err e = {0};
+	const char *trial = NULL, *from = NULL;
+	char id[TRIAL_ID];
 	prog_name(argv[0]);
 	if (argc == 2 && strcmp(argv[1], "-h") == 0) {
 		fputs(HELP, stdout);
 		return fflush(stdout) ? EX_SYS : EX_DONE;
 	}
-	const char *id = argc == 2 && strncmp(argv[1], "--TRIAL=", 8) == 0 ? argv[1] + 8 : NULL;
-	if (!id || !trial_id_ok(id))
+	for (int i = 1; i < argc; i++) {
+		if (strncmp(argv[i], "--TRIAL=", 8) == 0 && trial_id_ok(argv[i] + 8))
+			trial = argv[i] + 8;
+		else if (strncmp(argv[i], "--FROM=", 7) == 0 && argv[i][7])
+			from = argv[i] + 7;
+		else
+			die(EX_BADUSE, "'%s' is no option, or no trial's number (replay -h explains)", argv[i]);
+	}
+	if (!trial && !from)
 		die(EX_BADUSE, "replay which trial? --TRIAL=0042 (make replay TRIAL=0042)");
-	char path[TRIAL_PATH];
-	trial_path(path, id, "trial.json");
-	if (!file_exists(path))
-		die(EX_BADUSE, "there is no trial %s", id);
 	const char *bin = getenv("TS_BIN");
 	if (bin && *bin)
 		snprintf(r.bin, sizeof r.bin, "%s", bin);
@@ -275,7 +366,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	else
 		*strrchr(r.bin, '/') = '\0';
-	int rc = replay(&r, id, &e);
+	int rc = enter(&r, from, trial, id, &e) || replay(&r, id, &e);
 	if (getenv("KEEP"))
 		printf("# scratch folder: %s\n", r.scratch);
 	else if (*r.root && *r.scratch && (chdir(r.root) || dir_remove(r.scratch, NULL)))

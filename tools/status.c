@@ -131,7 +131,7 @@ static int print_champions(const char *only)
 	for (int i = 0; i < n; i++) {
 		const char *spec = specs[i]->d_name;
 		char dir[TRIAL_PATH];
-		if (!trial_name_ok(spec) || (only && strcmp(only, spec) != 0))
+		if (!trial_name_ok(spec) || strcmp(spec, "shipped") == 0 || (only && strcmp(only, spec) != 0))
 			continue;
 		snprintf(dir, sizeof dir, "champion/%.64s", spec);
 		int m = by_name(dir, &devices);

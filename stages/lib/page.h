@@ -30,7 +30,23 @@ struct page_row {
 
 /* Sources of a trial for its fold-out; NULL where not embedded. */
 struct page_source {
-	const char *kernel, *plan, *patch, *dir; /* dir: folder of the record, relative to reports/ */
+	const char *kernel, *plan, *patch;
+	const char *dir;  /* folder of the record, relative to the page; NULL: not here */
+	const char *from; /* FROM= that make replay wants; NULL: the trial is one of trials/ */
+};
+
+/* What one run of the champion takes at one public size, on a GPU; 0 where not measured. */
+struct page_size {
+	const char *name, *bound; /* "memory", "compute" */
+	double time_us, gbs, tflops, percent;
+	const char *rival; /* the fastest other implementation measured there by tests/gpu/compare.py, or NULL */
+	double rival_us;
+};
+
+/* The GPU, and what it reached at most when it was measured; 0 where it was not. */
+struct page_machine {
+	const char *name, *arch, *driver, *toolkit;
+	double copy_gbs, read_gbs, fp32_tflops, bf16_tflops;
 };
 
 /* One problem on one device: rows in trial order. */
@@ -38,12 +54,17 @@ struct page_group {
 	const struct page_row **row;
 	struct page_source *source; /* parallel to row */
 	size_t n;
+	const struct page_row *start; /* the trial that was start/ as it is shipped, or NULL */
+	const struct page_size *size; /* of the champion */
+	size_t sizes;
+	const struct page_machine *machine; /* NULL: no GPU */
 };
 
 struct page_state {
 	const char *title;
 	const char *now;     /* when this page was made */
 	const char *running; /* "r0003: 7 of 10 trials" while a run is on, else NULL */
+	const char *from;    /* the records it was made from, "trials/log.jsonl" */
 };
 
 void page_begin(struct buf *out, const struct page_state *s);
@@ -51,6 +72,18 @@ void page_group(struct buf *out, const struct page_group *g);
 void page_end(struct buf *out, const struct page_state *s);
 
 void page_escape(struct buf *out, const char *text);
+/* `text`, escaped, between two pieces of HTML. */
+void page_element(struct buf *out, const char *open, const char *text, const char *close);
+void page_ratio_text(struct buf *out, const struct page_ratio *r);
+
+/* What a trial was worth against the baseline: measured directly, or, while nothing was kept before it, against
+ * the champion of then, which was the baseline. est 0: not known. */
+struct page_ratio page_worth(const struct page_group *g, const struct page_row *r);
+/* The champion against start/: directly where they met, else the quotient of their ratios to the baseline. */
+struct page_ratio page_over_start(const struct page_group *g, const struct page_row *champion);
+/* page_gpu.c: the table of sizes under the headline. */
+void page_sizes(struct buf *out, const struct page_group *g);
+
 /* Best-so-far staircase over trials, as inline SVG. */
 void page_staircase(struct buf *out, const struct page_group *g);
 

@@ -367,6 +367,8 @@ static int parse_text(struct jwalk *w, const cJSON *top, struct spec *s)
 			return jwalk_fail(w, "a name consists of a-z 0-9 _ -");
 		if (i == 1 && !got[1][0])
 			return jwalk_fail(w, "the name is empty");
+		if (i == 1 && !strcmp(got[1], "shipped")) /* champion/shipped/ */
+			return jwalk_fail(w, "the name 'shipped' is taken");
 		jwalk_leave(w, at);
 	}
 	snprintf(s->name, sizeof s->name, "%s", got[1]);

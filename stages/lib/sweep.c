@@ -18,6 +18,7 @@ enum { MAX_INDEX = 64 << 20 };
 struct work {
 	const struct sweep *s;
 	struct plan_config own; /* base's configuration as given */
+	int64_t own_point;
 	int64_t size;
 	uint64_t key;           /* of the space and the seed */
 	char name[HASH_HEX];    /* hash of all that the cache depends on */
@@ -197,7 +198,7 @@ static int cache_write(const struct work *w, const int64_t *v, int n, int all, s
 /* Every legal point not tried before the run; base as it stands goes first. */
 static int list_left(const struct work *w, int64_t *v, int *n, int *all, struct err *e)
 {
-	int64_t own = plan_config_index(w->s->base, &w->own);
+	int64_t own = w->own_point;
 	int yes, head = 0;
 
 	*n = *all = 0;
@@ -249,6 +250,8 @@ static int mine(const struct work *w, int64_t point)
 {
 	uint64_t width = w->s->width > 0 ? (uint64_t)w->s->width : 1;
 
+	if (point == w->own_point) /* the first trial's, whatever its class */
+		return 0;
 	return mix((uint64_t)point ^ w->key) % width == (uint64_t)w->s->index % width;
 }
 
@@ -388,7 +391,13 @@ static int next_large(const struct work *w, struct sweep_pick *out, struct err *
 	long width = w->s->width > 0 ? w->s->width : 1;
 	int found = 0;
 
-	if (w->s->champion && (w->s->index / width) % 2 && next_local(w, out, &found, e))
+	if (!w->s->index) {
+		out->config = w->own;
+		if (free_point(w, &w->own, w->s->first - 1, &found, e))
+			return -1;
+		snprintf(out->how, sizeof out->how, "as it stands, of %lld points", (long long)w->size);
+	}
+	if (!found && w->s->champion && (w->s->index / width) % 2 && next_local(w, out, &found, e))
 		return -1;
 	return found ? 0 : next_random(w, out, e);
 }
@@ -403,6 +412,7 @@ static int name_space(struct work *w, struct err *e)
 	uint8_t h[32];
 
 	plan_config_current(w->s->base, &w->own);
+	w->own_point = plan_config_index(w->s->base, &w->own);
 	plan_config_at(w->s->base, 0, &zero);
 	if (plan_of(w, &zero, &t, e)) {
 		buf_free(&t);

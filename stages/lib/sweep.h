@@ -1,6 +1,7 @@
 /*
  * sweep.h - propose the next configuration of a kernel's tunables, without a model.
  *
+ * A kernel that was never tried as it stands (start/) is tried so first: what it gives by itself is then known.
  * The space is that of the source at the run's start (its champion, else start/ on a GPU, else baseline/);
  * a configuration is legal when every constraint holds, at every public workload. Which one trial
  * i of a run gets is a pure function of the run's settings and of trials closed by `sees`, so two

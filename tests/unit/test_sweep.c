@@ -240,6 +240,27 @@ static void test_large(void **state)
 	bed_close(&b);
 }
 
+/* A source that was never tried is tried as it stands first, and by nobody else. */
+static void test_large_own(void **state)
+{
+	struct bed b;
+	struct plan_config own;
+	(void)state;
+	bed_open(&b, 7, 5, "");
+	plan_config_current(b.p, &own);
+	int64_t at = plan_config_index(b.p, &own);
+	b.s.base_tried = 0;
+	b.s.width = 4;
+	assert_int_equal(next(&b, 0, 0), at);
+	assert_int_equal(next(&b, 0, 0), at);
+	for (int i = 1; i < 40; i++)
+		assert_int_not_equal(next(&b, i, 0), at);
+	close_trial(&b, 1, at);
+	b.s.first = 2; /* the next run: it was tried */
+	assert_int_not_equal(next(&b, 0, 1), at);
+	bed_close(&b);
+}
+
 static void test_cost(void **state)
 {
 	struct bed b;
@@ -276,7 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small), cmocka_unit_test(test_across_runs),
 		cmocka_unit_test(test_start_goes_first), cmocka_unit_test(test_seed_orders),
-		cmocka_unit_test(test_large), cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_large_own),
+		cmocka_unit_test(test_cost),
 	};
 	return cmocka_run_group_tests_name("sweep", tests, setup, teardown);
 }
