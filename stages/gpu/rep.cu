@@ -8,6 +8,7 @@
  *   ts_canary               is this GPU healthy?
  *   ts_scrub_shared         all shared memory of all SMs holds words of the seed
  *   ts_scrub_local_N        local memory of all resident threads, frames of N bytes
+ *   ts_same                 has a launch changed its module's variables?
  *   ts_read                 read flush of L2, read probe, read ceiling
  *   ts_write, ts_copy, ts_fma, ts_mma_bf16, ts_mma_fp16
  *                           ceilings
@@ -86,6 +87,14 @@ SCRUB_LOCAL(4096)
 SCRUB_LOCAL(16384)
 
 /* ---- memory ---- */
+
+/* Is the memory as it was? *changed is never zero again when not. */
+extern "C" __global__ void ts_same(const unsigned char *p, const unsigned char *q, u64 n, u32 *changed)
+{
+	for (u64 i = lane(); i < n; i += gridDim.x * (u64)blockDim.x)
+		if (p[i] != q[i])
+			*changed = 1;
+}
 
 /* Plain loads: persisting lines are reset by the host before the launch (h200-facts.md 2). `times` over
  * the same buffer would find it in the cache, so the buffer is as large as the flush. */

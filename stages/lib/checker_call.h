@@ -41,6 +41,8 @@ enum {
 	CHECKER_WORKLOADS = 32, /* open at once */
 };
 
+enum { CHECKER_RATIO_ONLY = 2, CHECKER_RATIO_LOOSE = 2 };
+
 enum checker_mode { CHECKER_PUBLIC = 0, CHECKER_HELD_OUT = 1, CHECKER_TINY = 2 };
 
 struct checker_opts {
@@ -59,7 +61,8 @@ struct checker_open {
 	int fence;                  /* 1: unmapped page behind each buffer */
 	uint32_t n_ws;              /* workspaces: the largest any arm needs, per slot */
 	uint64_t ws[CHECKER_WS];
-	int baseline;               /* 1: preparations may ask for the error ratio */
+	int baseline;               /* 1: preparations may ask for the error ratio; CHECKER_RATIO_ONLY: and for
+	                             * no regime but the spec's, which is open sooner (GPU) */
 };
 
 struct checker_work {
@@ -80,7 +83,8 @@ struct checker_prep {
 	int perturb;
 	enum fill_regime regime;
 	uint32_t poison;   /* pattern and seed of poison and guards */
-	int ratio;         /* 1: run the baseline too and compute the error ratio at verify */
+	int ratio;         /* 1: run the baseline too and compute the error ratio at verify;
+	                    * CHECKER_RATIO_LOOSE: with bounds of twice the size (GPU) */
 	uint32_t n_ws;     /* what the coming arm uses of each workspace */
 	uint64_t ws[CHECKER_WS];
 };

@@ -78,7 +78,7 @@ static int open_sides(struct oracle_gpu *o, const struct checker_open *q, struct
 	struct gpu_module *m = NULL;
 
 	o->has_ref = s->reference_source != NULL;
-	o->has_base = q->baseline;
+	o->has_base = q->baseline != 0;
 	if (!o->has_ref && oracle_gpu_side_plan(&o->ref, s, &o->axes, 1, e) < 0)
 		return -1;
 	if (o->has_ref && (oracle_gpu_image_for(k, &k->ref, s, &o->axes, s->reference_source, s->reference_plan,
@@ -162,14 +162,14 @@ static int put_baseline(struct oracle_gpu *o, struct err *e)
 
 /* As oracle.c: exact regimes where results are integers and the baseline gets them to the bit. And one
  * reference of the plain regime, for its time and to have seen it run. */
-static int find_regimes(struct oracle_gpu *o, struct err *e)
+static int find_regimes(struct oracle_gpu *o, int exact, struct err *e)
 {
 	double scalars[CHECKER_SCALARS];
 	uint32_t may = fill_regimes(o->spec, &o->axes);
 	struct checker_prep p = {.rep = UINT64_MAX, .set = UINT32_MAX, .perturb = 1};
 
 	o->regimes = may & ~(1u << REGIME_EXACT_A | 1u << REGIME_EXACT_B);
-	for (int g = REGIME_EXACT_A; o->has_base && g <= REGIME_EXACT_B; g++) {
+	for (int g = REGIME_EXACT_A; exact && g <= REGIME_EXACT_B; g++) {
 		struct compare_result r;
 		if (!(may & 1u << g))
 			continue;
@@ -203,7 +203,7 @@ int oracle_gpu_open(struct oracle_gpu **out, struct oracle_gpu_kit *kit, const s
 	o->axes = *axes;
 	memcpy(o->key, key, sizeof o->key);
 	if (open_memory(o, q, others, n, e) < 0 || open_sides(o, q, e) < 0 || open_rest(o, e) < 0 ||
-	    open_ring(o, e) < 0 || find_regimes(o, e) < 0) {
+	    open_ring(o, e) < 0 || find_regimes(o, q->baseline == 1, e) < 0) {
 		oracle_gpu_close(o);
 		return -1;
 	}

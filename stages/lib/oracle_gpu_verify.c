@@ -30,7 +30,7 @@ static int side_of(const struct oracle_gpu *o, int i, struct compare_side *s, st
 		/* an address on the GPU: only asked whether there is one */
 		.base = o->prep.ratio ? &o->base : NULL,
 		.exact = g == REGIME_EXACT_A || g == REGIME_EXACT_B || t->compare.kind == COMPARE_EXACT,
-		.slack = g != REGIME_SPEC ? 2 : 1, /* as oracle.c */
+		.slack = g != REGIME_SPEC || o->prep.ratio == CHECKER_RATIO_LOOSE ? 2 : 1, /* as oracle.c */
 	};
 	compare_defaults(o->spec, t, b);
 	return 0;

@@ -29,6 +29,8 @@ struct rig_cuda {
 	int workload;
 	int64_t slowest_ns;           /* window of the champion at this workload, so far */
 	int64_t prepare_ns;           /* of the last shot */
+	int looks, looking;           /* open for looks: how; one is being made */
+	uint64_t looked;
 	int block;                    /* block that the modules were loaded for */
 	int states;                   /* of the GPU: before the first session, then after each */
 	struct rig_state {

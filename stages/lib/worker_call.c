@@ -277,6 +277,7 @@ int worker_run(struct worker *w, int slot, const struct worker_run *q, struct wo
 	w->q.scrub_seed = q->scrub_seed;
 	w->q.untimed = q->untimed;
 	w->q.drain = q->drain;
+	w->q.look = q->look;
 	w->q.scalars_set = q->scalars != NULL;
 	if (q->scalars)
 		memcpy(w->q.scalars, q->scalars, (size_t)w->windows[slot] * sizeof *q->scalars);

@@ -51,6 +51,9 @@ struct worker_run {
 	int untimed;              /* 1: no flush (judge); scrub and restore always */
 	int64_t timeout_ns;       /* 0: as worker_start was told */
 	int drain;                /* 1: the window ends after a read flush, so that dirty lines are paid */
+	int look;                 /* 1: a rep whose time does not count. Outputs of a window are spoilt once the one
+	                           * before it has ended, and it is seen if launches change their variables: from
+	                           * then on these are put back before each window */
 	/* by window, by input index of the spec; NULL: the plan takes no scalar */
 	const double (*scalars)[CHECKER_SCALARS];
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	SINK = 512, COUNTER = 64,               /* bytes: counter i of the scrubs at i * COUNTER */
+	SINK = 512, CHANGED = 2048, COUNTER = 64, /* bytes: counter i of the scrubs at i * COUNTER */
 	CANARY = 4096,                          /* words */
 	FLUSHES = 3,                            /* times L2: dirty lines need as much */
 };
@@ -39,7 +39,7 @@ static int functions_take(struct rep *r, struct err *e)
 		const char *name;
 		CUfunction *to;
 	} all[] = {
-		{"ts_null", &r->null}, {"ts_canary", &r->canary}, {"ts_scrub_shared", &r->shared},
+		{"ts_null", &r->null}, {"ts_canary", &r->canary}, {"ts_same", &r->same}, {"ts_scrub_shared", &r->shared},
 		{"ts_scrub_local_256", &r->local[0]}, {"ts_scrub_local_1024", &r->local[1]},
 		{"ts_scrub_local_4096", &r->local[2]}, {"ts_scrub_local_16384", &r->local[3]},
 		{"ts_read", &r->read}, {"ts_write", &r->write}, {"ts_copy", &r->copy}, {"ts_fma", &r->fma},
@@ -183,6 +183,25 @@ int rep_flush(struct rep *r, struct err *e)
 	CUlaunch l = {.grid = {(uint32_t)r->sms * 4, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
 
 	TRY(LaunchKernelEx, &l, r->read, args, NULL);
+	return 0;
+}
+
+int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e)
+{
+	CUdeviceptr changed = r->small + CHANGED;
+	void *args[] = {&p, &q, &bytes, &changed};
+	CUlaunch l = {.grid = {(uint32_t)r->sms, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
+
+	TRY(LaunchKernelEx, &l, r->same, args, NULL);
+	return 0;
+}
+
+int rep_changed(struct rep *r, int *changed, struct err *e)
+{
+	uint32_t word = 0;
+
+	TRY(MemcpyDtoH, &word, r->small + CHANGED, sizeof word);
+	*changed = word != 0;
 	return 0;
 }
 

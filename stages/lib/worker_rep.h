@@ -20,7 +20,7 @@ struct rep {
 	CUdevice dev;
 	CUstream stream;
 	CUmodule module;
-	CUfunction null, canary, shared, local[REP_LOCALS], read, write, copy, fma, bf16, fp16;
+	CUfunction null, canary, same, shared, local[REP_LOCALS], read, write, copy, fma, bf16, fp16;
 	int sms, shared_bytes, local_blocks[REP_LOCALS];
 	uint64_t l2, flush_bytes;
 	CUdeviceptr flush, small; /* flush: read-only once open; small: counters of the scrubs, then a sink */
@@ -35,6 +35,9 @@ int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e);
 int rep_local(uint64_t bytes);
 int rep_scrub(struct rep *r, uint64_t seed, int local, struct err *e);
 int rep_flush(struct rep *r, struct err *e);
+/* Enqueue: notes if two pieces of memory differ; after the rep, did any? Forgotten by the next scrub. */
+int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e);
+int rep_changed(struct rep *r, int *changed, struct err *e);
 /* Start and stop of a window, with the dummy event before it. */
 int rep_begin(struct rep *r, struct err *e);
 int rep_end(struct rep *r, struct err *e);

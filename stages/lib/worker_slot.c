@@ -30,6 +30,7 @@ static struct memory {
 
 static struct slot {
 	int used, windows, local;
+	int ran, restores; /* restores: launches change their variables, so each window puts them back first */
 	struct gpu_module module;
 	struct gpu_prepared *ready[WORKER_WINDOWS];
 	int32_t mem[WORKER_WINDOWS], scalar_type[CHECKER_SCALARS];
@@ -212,6 +213,11 @@ static int windows_prepare(struct slot *s, const struct worker_request *q, const
 			return rc;
 		s->windows = i + 1;
 	}
+	if (s->module.reload && s->windows > 1) {
+		snprintf(text, GPU_TEXT, "it has more variables in device memory than can be put back between launches "
+					 "that are timed together: at most %d, each found by its name", GPU_GLOBALS);
+		return 1;
+	}
 	s->shape = gpu_shape(s->ready[0]) * 31 + (uint64_t)s->windows;
 	s->local = rep_local(gpu_local(s->ready[0]));
 	if (s->local >= 0)
@@ -276,29 +282,55 @@ static int local_most(void)
 	return most;
 }
 
+/* One window has ended and the next one begins. What a launch left in a variable, or did ahead in another
+ * window's outputs, must not serve the next: in a rep that looks, the first is noticed and the second spoilt. */
+static int between(struct rep *rep, struct slot *s, int next, const struct worker_request *q, int look,
+		   struct err *e)
+{
+	const struct mem_layout *l = next < s->windows ? &memory[s->mem[next]].layout : NULL;
+
+	for (int i = 0; look && i < s->module.nglobals; i++) {
+		const struct gpu_global *g = &s->module.global[i];
+		if (rep_same(rep, g->at, g->image, g->bytes, e))
+			return -1;
+	}
+	if (l && s->restores && gpu_restore(s->ready[next], rep->stream, e))
+		return -1;
+	for (uint32_t i = 0; q->look && l && i < l->n; i++) {
+		const struct mem_buf *b = &l->buf[i];
+		CUresult r = b->kind == MEM_OUTPUT && b->bytes
+				     ? cu.MemsetD8Async(b->addr, 0xa5, (size_t)b->bytes, rep->stream) : CUDA_OK;
+		if (r)
+			return cuda_fail(e, "cuMemsetD8Async", r);
+	}
+	return 0;
+}
+
 static int rep_enqueue(struct rep *rep, struct slot *s, const struct worker_request *q, int local,
-		       char text[GPU_TEXT], struct err *e)
+		       int look, char text[GPU_TEXT], struct err *e)
 {
 	if (gpu_restore(s->ready[0], rep->stream, e) || rep_scrub(rep, q->scrub_seed, local, e) ||
 	    (!q->untimed && rep_flush(rep, e)) || rep_begin(rep, e))
 		return -1;
 	for (int i = 0; i < s->windows; i++) {
 		int rc = gpu_enqueue(s->ready[i], rep->stream, text, e);
+		if (rc == 0 && s->windows > 1)
+			rc = between(rep, s, i + 1, q, look, e);
 		if (rc)
 			return rc;
 	}
 	return (q->drain && rep_flush(rep, e)) || rep_end(rep, e) ? -1 : 0;
 }
 
-static int capture(struct rep *rep, struct slot *s, const struct worker_request *q, int local, CUgraph *out,
-		   char text[GPU_TEXT], struct err *e)
+static int capture(struct rep *rep, struct slot *s, const struct worker_request *q, int local, int look,
+		   CUgraph *out, char text[GPU_TEXT], struct err *e)
 {
 	CUresult r = cu.StreamBeginCapture(rep->stream, CU_CAPTURE_THREAD);
 
 	if (r)
 		return cuda_fail(e, "cuStreamBeginCapture", r);
 	rep->capturing = 1;
-	int rc = rep_enqueue(rep, s, q, local, text, e);
+	int rc = rep_enqueue(rep, s, q, local, look, text, e);
 	rep->capturing = 0;
 	r = cu.StreamEndCapture(rep->stream, out);
 	if (rc && r == CUDA_OK)
@@ -354,29 +386,47 @@ static int launch(struct rep *rep, struct worker_reply *r, struct err *e)
 	return x ? cuda_fail(e, "cuStreamSynchronize", x) : rep_elapsed(rep, &r->elapsed_ns, e);
 }
 
-int slot_run(struct rep *rep, const struct worker_request *q, struct worker_reply *r, struct err *e)
+/* One rep, launched and waited for. `look`: are variables changed? */
+static int rep_run(struct rep *rep, struct slot *s, const struct worker_request *q, int look, struct worker_reply *r,
+		   struct err *e)
 {
 	char text[GPU_TEXT] = "";
 	CUgraph g = NULL;
 
-	if (q->slot < 0 || q->slot >= WORKER_SLOTS || !slot[q->slot].used)
-		return err_set(e, EX_HARNESS, "slot %d is empty", q->slot);
-	struct slot *s = &slot[q->slot];
-	if (q->scalars_set)
-		scalars_set(s, q);
 	if (s->module.reload)
 		graph_drop();
 	if (gpu_reload(s->ready[0], e))
 		return -1;
 	int local = local_most();
 	uint64_t shape = ((s->shape * 31 + (uint64_t)local) * 2 + (q->untimed != 0)) * 2 + (q->drain != 0);
-	int rc = capture(rep, s, q, local, &g, text, e);
+	shape = ((shape * 2 + (s->restores != 0)) * 2 + (look != 0)) * 2 + (q->look != 0);
+	int rc = capture(rep, s, q, local, look, &g, text, e);
 	if (rc)
 		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
 	rc = graph_set(g, shape, &r->rebuilt, text, e);
 	cu.GraphDestroy(g);
 	if (rc)
 		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
-	graph_slot = q->slot;
+	graph_slot = (int)(s - slot);
 	return launch(rep, r, e);
+}
+
+int slot_run(struct rep *rep, const struct worker_request *q, struct worker_reply *r, struct err *e)
+{
+	int changed = 0;
+
+	if (q->slot < 0 || q->slot >= WORKER_SLOTS || !slot[q->slot].used)
+		return err_set(e, EX_HARNESS, "slot %d is empty", q->slot);
+	struct slot *s = &slot[q->slot];
+	if (q->scalars_set)
+		scalars_set(s, q);
+	int look = s->windows > 1 && s->module.nglobals > 0 && !s->restores && (q->look || !s->ran);
+	int rc = rep_run(rep, s, q, look, r, e);
+	s->ran = 1;
+	if (rc || !look || rep_changed(rep, &changed, e))
+		return rc || !look ? rc : -1;
+	if (!changed)
+		return 0;
+	s->restores = 1; /* and this rep again, as all others will be */
+	return rep_run(rep, s, q, 0, r, e);
 }

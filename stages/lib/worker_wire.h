@@ -36,7 +36,7 @@ struct worker_request {
 	uint64_t cubin_len, launches_len;       /* START, LOAD */
 	int32_t scalar_type[CHECKER_SCALARS];   /* LOAD: enum dtype, DT_NONE for a tensor */
 	uint64_t scrub_seed;                    /* RUN */
-	int32_t untimed, drain, scalars_set;
+	int32_t untimed, drain, look, scalars_set;
 	double scalars[WORKER_WINDOWS][CHECKER_SCALARS];
 	struct mem_layout layout;               /* MAP */
 };

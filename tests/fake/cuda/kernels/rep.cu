@@ -52,6 +52,13 @@ SCRUB_LOCAL(1024)
 SCRUB_LOCAL(4096)
 SCRUB_LOCAL(16384)
 
+extern "C" __global__ void ts_same(const unsigned char *p, const unsigned char *q, u64 n, u32 *changed)
+{
+	for (u64 i = lane(); i < n; i += gridDim.x * (u64)blockDim.x)
+		if (p[i] != q[i])
+			*changed = 1;
+}
+
 extern "C" __global__ void ts_read(const uint4 *p, u64 n, u32 *sink)
 {
 	u32 a = 0;
