@@ -91,7 +91,7 @@ ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
 .PHONY: help all iterate resume status report champion check try replay redo adopt ship new test test-fresh lint \
-	clean devices calibrate tidy stale
+	clean devices calibrate profile tidy stale
 
 help: ## this page
 	@awk -f tools/make/help.awk $(firstword $(MAKEFILE_LIST))
@@ -136,6 +136,9 @@ new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working templ
 
 devices: $(B)/bin/status $(B)/bin/probe ## what this machine can run on, and why not on the rest
 	$(Q)$(B)/bin/status --devices
+
+profile: all ## metrics of a kept TRIAL by Nsight Compute, for the next prompts
+	$(Q)$(B)/bin/profile $(call given,TRIAL)
 
 calibrate: all ## measure what the GPUs can do at most: bandwidth, fp32, tensor cores
 	$(Q)$(B)/bin/status --calibrate

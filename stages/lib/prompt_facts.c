@@ -8,8 +8,10 @@
  */
 #include "prompt.h"
 
+#include "file.h"
 #include "gpu.h"
 #include "json.h"
+#include "ncu.h"
 #include "jsonw.h"
 #include "lexer.h"
 #include "reason.h"
@@ -213,6 +215,30 @@ static void one_workload(const struct proposal *p, const struct spec_workload *k
 	buf_addc(out, '\n');
 }
 
+/* `make profile` leaves it: no evidence, and not always there. */
+static void profiled(const struct proposal *p, struct buf *out)
+{
+	char path[TRIAL_PATH];
+	const cJSON *k;
+
+	trial_path(path, p->parent.trial, "profile.json");
+	cJSON *j = file_exists(path) ? json_read(path, &JSON_OURS, NULL, NULL) : NULL;
+	if (j && !cJSON_IsTrue(json_get(j, "available"))) {
+		const char *why = json_get_str(j, "why", "");
+		buf_adds(out, "- profile unavailable: ");
+		utf8_line(out, why, strlen(why), 200);
+		buf_addc(out, '\n');
+	}
+	cJSON_ArrayForEach(k, json_get(j, "workloads")) {
+		const char *name = json_get_str(k, "name", "?");
+		buf_adds(out, "- profile of ");
+		utf8_line(out, name, strlen(name), 64);
+		buf_addc(out, '\n');
+		ncu_tell(json_get(k, "launches"), out);
+	}
+	cJSON_Delete(j);
+}
+
 /* Times of the champion as the trial that made it measured them. Public workloads only. */
 int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
 {
@@ -240,6 +266,8 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 		 : s->v.simulated ? " (simulated: no real speed)" : "");
 	for (int i = 0; i < p->spec->npublic; i++)
 		one_workload(p, &p->spec->public[i], in.data, on_gpu ? &g.ceilings : NULL, out);
+	if (on_gpu)
+		profiled(p, out);
 	verdict_in_free(&in);
 	return 0;
 }
