@@ -50,6 +50,9 @@ SHELL := /bin/sh
 ## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
 ## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
 ## UNITTEST_DEVICE=   for a GPU: emu keeps unit tests off it, none leaves them out
+## RUN_GPU=           where candidates are compiled, judged and timed: empty is here; loopback, 'ssh HOST',
+##                    slurm or a command of yours (tools/runners/README.md)
+## RUN_UNITTEST=      another one for unit tests; local is here
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
 ## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
@@ -68,6 +71,8 @@ MAX_GPU_S ?=
 MAX_WALL_S ?=
 SIM_SECONDS ?=
 UNITTEST_DEVICE ?=
+RUN_GPU ?=
+RUN_UNITTEST ?=
 ALLOW_WEAK ?=
 KERNEL ?=
 PLAN ?=
@@ -86,7 +91,7 @@ include tools/make/bench.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE ALLOW_WEAK NEW COMMAND REPLY
+	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE RUN_GPU RUN_UNITTEST ALLOW_WEAK NEW COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -17,6 +17,7 @@
 #include "../stages/lib/profile.h"
 #include "../stages/lib/record.h"
 #include "../stages/lib/run.h"
+#include "../stages/lib/runner.h"
 #include "../stages/lib/runs.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/spec.h"
@@ -46,6 +47,7 @@ static const char HELP[] =
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
 	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE\n"
+	"  RUN_GPU RUN_UNITTEST\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
@@ -58,7 +60,7 @@ static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
 	"SIM_SECONDS", "UNITTEST_DEVICE", "KERNEL", "PLAN", "TRIAL",
-	"FROM",
+	"FROM", "RUN_GPU", "RUN_UNITTEST",
 };
 enum { NAMES = sizeof names / sizeof *names };
 static const char *values[NAMES];
@@ -154,6 +156,10 @@ static void add_texts(cJSON *more)
 		die(EX_BADUSE, "UNITTEST_DEVICE is emu or none, or not given");
 	if (tests)
 		cJSON_AddStringToObject(more, "unittest_device", tests);
+	if (given("RUN_GPU"))
+		cJSON_AddStringToObject(more, "run_gpu", given("RUN_GPU"));
+	if (given("RUN_UNITTEST"))
+		cJSON_AddStringToObject(more, "run_unittest", given("RUN_UNITTEST"));
 }
 
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
@@ -280,6 +286,26 @@ static void plan_single(struct run_plan *p, enum mode mode)
 	p->width = 1;
 }
 
+/* The device: of this machine, or as the runner says what is there. */
+static void plan_device(struct run_plan *p)
+{
+	static char device[TRIAL_NAME], why[DEVICE_WHY];
+	const struct runner_hello *h;
+	struct err e;
+	if (given("RUN_GPU")) {
+		if (runner_hello(given("RUN_GPU"), p->device, &h, &e))
+			die_err(&e);
+		snprintf(device, sizeof device, "%s", h->device);
+		snprintf(why, sizeof why, "%.300s", h->why);
+		p->device_json = &h->device_json;
+		p->gpus = h->gpus;
+	} else if (device_resolve(p->device, device, why, &e)) {
+		die_err(&e);
+	}
+	p->device = device;
+	cJSON_AddStringToObject(p->more, "device_why", why);
+}
+
 static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 {
 	struct err e;
@@ -302,11 +328,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	snprintf(path, sizeof path, "specs/%s/spec.json", p->spec);
 	if (!file_exists(path))
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
-	static char device[TRIAL_NAME], why[DEVICE_WHY];
-	if (device_resolve(p->device, device, why, &e))
-		die_err(&e);
-	p->device = device;
-	cJSON_AddStringToObject(p->more, "device_why", why);
+	plan_device(p);
 	struct spec *spec; /* a problem that cannot be read must not become a run */
 	snprintf(path, sizeof path, "specs/%s", p->spec);
 	if (spec_load(path, &spec, &e) || device_takes(p->device, spec, &e))
@@ -344,6 +366,8 @@ static void must_agree(const struct run *r)
 	agree(r, "PROPOSER", r->proposer);
 	agree(r, "PROFILE", run_str(r, "profile", ""));
 	agree(r, "MODEL", run_str(r, "model", ""));
+	agree(r, "RUN_GPU", run_str(r, "run_gpu", ""));
+	agree(r, "RUN_UNITTEST", run_str(r, "run_unittest", ""));
 	agree_number(r, "N", r->n);
 	agree_number(r, "WIDTH", r->width);
 	agree_number(r, "SEED", r->seed);
@@ -488,6 +512,14 @@ static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct e
 	return runs_make(&plan, name, e) ? -1 : 1;
 }
 
+/* The GPU that the run is for, here or where its runner leads. */
+static int admit(const struct run *r, struct err *e)
+{
+	if (!*run_str(r, "run_gpu", "") && gpu_admit(r, e))
+		return -1;
+	return runner_admit(r, e);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
@@ -520,7 +552,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	if (!what)
 		return EX_DONE;
-	if (run_read(name, &r, &e) || gpu_admit(&r, &e) || runs_claim(&r, &e))
+	if (run_read(name, &r, &e) || admit(&r, &e) || runs_claim(&r, &e))
 		die_err(&e);
 	summary_banner(&r);
 	catch_signals();

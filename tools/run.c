@@ -4,7 +4,8 @@
  * Starts the program of the step with an allow-list environment, a death signal and a wall limit,
  * checks that the promised verdict is really there, waits and repeats on exit 75, ends a trial
  * that fails twice in the same way, prints one line and updates the run's status.json. Writes the
- * skip verdicts of the steps that follow and do not apply, which saves starting them. Decides
+ * skip verdicts of the steps that follow and do not apply, which saves starting them. A run that names
+ * a runner (RUN_GPU) has its steps from guard to confirm done there, and taken back here. Decides
  * nothing about a candidate; nothing a candidate or a model printed reaches the line.
  *
  * SPDX-License-Identifier: MIT
@@ -15,7 +16,9 @@
 #include "../stages/lib/json.h"
 #include "../stages/lib/jsonw.h"
 #include "../stages/lib/ledger.h"
+#include "../stages/lib/lock.h"
 #include "../stages/lib/run.h"
+#include "../stages/lib/runner.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/stage.h"
 #include "../stages/lib/tool.h"
@@ -54,6 +57,7 @@ struct job {
 	struct verdict_in done;   /* the verdict, once written */
 	int on_gpu;
 	char run[TRIAL_ID];
+	char runner[512];         /* "": the step is done here */
 	int code;                 /* of the last try: exit code, or 128 + signal */
 	char text[160];           /* how it failed */
 };
@@ -160,9 +164,40 @@ static int is_exit_code(int code)
 	       code == EX_AGAIN || code == EX_SYS;
 }
 
+/* The same through a runner: sent, done there, checked and taken back whole. The lock is the stage's own,
+ * so that nobody does the step here meanwhile. */
+static int try_far(struct job *j, struct err *e)
+{
+	struct trial t = {0};
+	struct run r = {0};
+	struct lock lock = {.fd = -1};
+	struct runner_failure f = {.who = "world"};
+	char name[32];
+	snprintf(name, sizeof name, "trial-%s", j->id);
+	int rc = trial_read(j->id, &t, e) || run_read(j->run, &r, e) ||
+		 lock_take(&lock, name, LOCK_ALONE, 0, e) ? -1 : 0;
+	if (!rc && !have_verdict(j, e)) { /* else an orphan of a killed make finished it meanwhile */
+		rc = runner_step(j->runner, &t, &r, j->step, &f, e);
+		if (!rc)
+			rc = have_verdict(j, e) ? 0 : -1;
+	}
+	lock_drop(&lock);
+	run_free(&r);
+	trial_free(&t);
+	if (!rc)
+		return 0;
+	j->code = e->code ? e->code : EX_HARNESS;
+	snprintf(j->text, sizeof j->text, "%.150s", e->text);
+	warn("%s", e->text);
+	note_death(j, f.who);
+	return -1;
+}
+
 /* One try. 0 when the verdict is there. */
 static int try_once(struct job *j, struct err *e)
 {
+	if (*j->runner)
+		return try_far(j, e);
 	const char *argv[] = {j->program, j->info->arg ? j->info->arg : j->target,
 			      j->info->arg ? j->target : NULL, NULL};
 	static const char *env[ENV_MAX]; /* built once; its strings live as long as we do */
@@ -404,6 +439,11 @@ static int prepare(struct job *j, struct err *e)
 	j->on_gpu = device_class_of(t.device) == DEVICE_CUDA && j->step != STEP_PROMOTE &&
 		    strcmp(j->info->stage, "propose") != 0 && strcmp(j->info->stage, "guard") != 0;
 	trial_free(&t);
+	struct run r;
+	if (run_read(j->run, &r, NULL) == 0) { /* a run that cannot be read is the stage's to report */
+		snprintf(j->runner, sizeof j->runner, "%s", runner_of(&r, j->step));
+		run_free(&r);
+	}
 	return make_folder(j->id, j->step, e) || find_program(j, e) ? -1 : 0;
 }
 

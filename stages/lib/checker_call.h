@@ -115,7 +115,7 @@ enum checker_way { CHECKER_GET, CHECKER_PUT };
 int checker_copy(struct checker *c, const struct checker_work *w, enum checker_way way, int *in_fd,
 		 int *rw_fd, struct err *e);
 
-/* HMAC under the run key over the SHA-256 of a verdict's text; check: *ok. checker_mac_fn is
+/* HMAC under the trial's key (from the run key) over the SHA-256 of a verdict's text; check: *ok. checker_mac_fn is
  * the shape that verdict.h wants, its context a struct checker. */
 int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);
 int checker_mac_fn(void *c, const void *data, size_t len, char out[HASH_HEX], struct err *e);

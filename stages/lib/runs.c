@@ -242,6 +242,26 @@ static int put_given(struct jsonw *w, const struct run_plan *p, const char *dir,
 	return 0;
 }
 
+/* device.json: the GPU here, or as the runner described its own. */
+static int put_device(struct jsonw *w, const struct run_plan *p, const char *dir, struct err *e)
+{
+	char to[TRIAL_PATH], sha[HASH_HEX];
+	int gpus = p->gpus;
+	if (device_class_of(p->device) != DEVICE_CUDA)
+		return 0;
+	snprintf(to, sizeof to, "%.100s/device.json", dir);
+	if (p->device_json) {
+		hash_hex(buf_str(p->device_json), p->device_json->len, sha);
+		if (file_write(to, buf_str(p->device_json), p->device_json->len, 0644, e))
+			return -1;
+	} else if (gpu_pin(dir, p->device, &gpus, sha, e)) {
+		return -1;
+	}
+	jw_str(w, "device_sha256", sha);
+	jw_int(w, "lanes", gpus < p->width ? gpus > 0 ? gpus : 1 : p->width);
+	return 0;
+}
+
 static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 		    const char *key_sha, struct err *e)
 {
@@ -249,13 +269,8 @@ static int put_pins(struct jsonw *w, const struct run_plan *p, const char *dir,
 	snprintf(from, sizeof from, "specs/%s", p->spec);
 	snprintf(to, sizeof to, "%.100s/spec", dir);
 	jw_str(w, "key_sha256", key_sha);
-	if (device_class_of(p->device) == DEVICE_CUDA) {
-		int gpus;
-		if (gpu_pin(dir, p->device, &gpus, sha, e))
-			return -1;
-		jw_str(w, "device_sha256", sha);
-		jw_int(w, "lanes", gpus < p->width ? gpus : p->width);
-	}
+	if (put_device(w, p, dir, e))
+		return -1;
 	snprintf(from, sizeof from, "specs/%s/spec.json", p->spec);
 	if (hash_file(from, sha, e))
 		return -1;

@@ -11,6 +11,7 @@
 #ifndef TS_RUNS_H
 #define TS_RUNS_H
 
+#include "buf.h"
 #include "err.h"
 #include "run.h"
 
@@ -28,6 +29,8 @@ struct run_plan {
 	cJSON *origin;        /* for every trial.json; NULL: null */
 	const char *given[4][2]; /* files {path, name} to keep in the run's given/ folder */
 	const char *bin;      /* folder of the programs to pin */
+	const struct buf *device_json; /* of a runner's GPU (runner.h); NULL: the GPU is here */
+	int gpus;             /* how many there, with device_json */
 };
 
 /* Name of the newest run, "" when there is none. */

@@ -120,6 +120,9 @@ struct verdict_in {
 };
 
 int verdict_read(const char *trial, enum step step, struct verdict_in *in, struct err *e);
+/* The same of a text that is no file yet; it is copied. */
+int verdict_parse(const char *text, size_t len, const char *trial, enum step step, struct verdict_in *in,
+		  struct err *e);
 void verdict_in_free(struct verdict_in *in);
 /* Hash an input or output by name; NULL when not named. */
 const char *verdict_in_input(const struct verdict_in *in, const char *name);

@@ -62,25 +62,34 @@ static int take(struct verdict_in *in, const char *trial, struct err *e)
 	return check_pairs(in->inputs, path, e) || check_pairs(in->outputs, path, e) ? -1 : 0;
 }
 
-int verdict_read(const char *trial, enum step step, struct verdict_in *in, struct err *e)
+int verdict_parse(const char *text, size_t len, const char *trial, enum step step, struct verdict_in *in,
+		  struct err *e)
 {
+	struct buf copy = BUF_INIT;
 	memset(in, 0, sizeof *in);
 	trial_step_path(in->path, trial, step);
 	in->step = step;
-	struct buf text = BUF_INIT;
-	if (file_read(in->path, JSON_OURS.bytes, &text, e)) {
-		buf_free(&text);
-		return -1;
-	}
-	hash_hex(buf_str(&text), text.len, in->sha);
-	in->len = text.len;
-	in->text = text.data ? text.data : xstrdup("");
+	hash_hex(text, len, in->sha);
+	buf_add(&copy, text, len);
+	in->len = len;
+	in->text = copy.data ? copy.data : xstrdup("");
 	in->json = json_parse(in->text, in->len, &JSON_OURS, in->path, e);
 	if (!in->json || take(in, trial, e)) {
 		verdict_in_free(in);
 		return -1;
 	}
 	return 0;
+}
+
+int verdict_read(const char *trial, enum step step, struct verdict_in *in, struct err *e)
+{
+	struct buf text = BUF_INIT;
+	memset(in, 0, sizeof *in);
+	trial_step_path(in->path, trial, step);
+	int rc = file_read(in->path, JSON_OURS.bytes, &text, e) ||
+		 verdict_parse(buf_str(&text), text.len, trial, step, in, e) ? -1 : 0;
+	buf_free(&text);
+	return rc;
 }
 
 void verdict_in_free(struct verdict_in *in)

@@ -35,15 +35,21 @@ static const char HELP[] =
 	"checker - keys, references and comparison; started by judge, bench, unittest, tune, check\n"
 	"\n"
 	"usage: checker --trial ID --stage NAME [--run trials/runs/R] [--spec DIR] [--device D]\n"
+	"       checker --trial ID --stage NAME --run trials/runs/R --hand keys\n"
 	"\n"
 	"  --run DIR    take the key from DIR/key and the spec from DIR/spec\n"
 	"  --spec DIR   take the spec from here; without --run the key is thrown away at the end\n"
 	"  --device D   where references run: emu, or the slug of a GPU's model (the first that the driver shows)\n"
 	"\n"
+	"  --hand keys  write the two keys of this step of this trial to standard output and end: what a\n"
+	"               runner's far side gets instead of DIR/key, as DIR/keys.NAME (hand-over, not for people)\n"
+	"\n"
 	"Speaks on descriptor 3 only. Not for people.\n";
 
+/* From the run's key, one way: `stage` draws the inputs of one step of one trial, `mac` signs that
+ * trial's verdicts. A machine that gets these two learns nothing of other trials, nor of later steps. */
 struct keys {
-	uint8_t run[32], stage[32];
+	uint8_t run[32], stage[32], mac[32];
 };
 
 static struct keys *keys; /* a locked page */
@@ -91,13 +97,22 @@ static int keys_read(const char *run_dir, struct err *e)
 	return r;
 }
 
+static void take_hex(const char *hex, uint8_t out[32])
+{
+	char byte[3] = "";
+	for (int i = 0; i < 32; i++) {
+		memcpy(byte, hex + 2 * i, 2);
+		out[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+}
+
 /* A replay (tools/replay.c) puts the stage key that a verdict published into its scratch run, as
  * stage_key.STAGE, so that the same inputs are drawn again. run.json of such a run says so, and
  * neither iterate nor promote has to do with it; in any other run the file is an attempt to choose
  * the inputs. */
 static int keys_replay(const char *run_dir, const char *stage, struct err *e)
 {
-	char *path = xasprintf("%s/stage_key.%s", run_dir, stage), byte[3] = "";
+	char *path = xasprintf("%s/stage_key.%s", run_dir, stage);
 	struct buf text = BUF_INIT;
 	int r = 0;
 
@@ -107,18 +122,60 @@ static int keys_replay(const char *run_dir, const char *stage, struct err *e)
 		r = file_read(path, 64, &text, e);
 	if (!r && text.len && !hash_is_hex(buf_str(&text)))
 		r = err_set(e, EX_BADINPUT, "'%s' is not a key", path);
-	for (int i = 0; !r && i < 32 && text.len; i++) {
-		memcpy(byte, text.data + 2 * i, 2);
-		keys->stage[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
+	if (!r && text.len)
+		take_hex(buf_str(&text), keys->stage);
 	buf_free(&text);
 	free(path);
 	return r;
 }
 
+/* On a runner's far side there is no run key but the two keys of the step (tools/far.c): 64 digits, a line
+ * end, 64 digits, a line end. 1 when they were there. A file of somebody's own making signs nothing that
+ * promote believes. */
+static int keys_handed(const char *run_dir, const char *stage, struct err *e)
+{
+	char *key = xasprintf("%s/key", run_dir), *path = xasprintf("%s/keys.%s", run_dir, stage);
+	struct buf text = BUF_INIT;
+	int r = !file_exists(key) && file_exists(path);
+
+	if (r && file_read(path, 130, &text, e) < 0)
+		r = -1;
+	if (r > 0) {
+		char *p = text.data;
+		int ok = text.len == 130 && p[64] == '\n' && p[129] == '\n';
+		if (ok)
+			p[64] = p[129] = '\0';
+		if (!ok || !hash_is_hex(p) || !hash_is_hex(p + 65)) {
+			r = err_set(e, EX_BADINPUT, "'%s' holds no keys", path);
+		} else {
+			take_hex(p, keys->stage);
+			take_hex(p + 65, keys->mac);
+		}
+	}
+	if (text.data)
+		rng_wipe(text.data, text.len);
+	buf_free(&text);
+	free(path);
+	free(key);
+	return r;
+}
+
+static int keys_hand(void)
+{
+	char text[2 * HASH_HEX];
+
+	hash_to_hex(keys->stage, text);
+	hash_to_hex(keys->mac, text + 65);
+	text[64] = text[129] = '\n';
+	int ok = write(1, text, sizeof text) == (ssize_t)sizeof text;
+	rng_wipe(text, sizeof text);
+	return ok ? EX_DONE : EX_SYS;
+}
+
 static int keys_make(const char *run_dir, const char *trial, const char *stage, struct err *e)
 {
 	uint8_t sub[32];
+	int handed = 0;
 
 	keys = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (keys == MAP_FAILED)
@@ -126,6 +183,9 @@ static int keys_make(const char *run_dir, const char *trial, const char *stage, 
 	mlock(keys, 4096); /* best effort: a small memlock limit must not stop the run */
 	madvise(keys, 4096, MADV_DONTDUMP);
 	if (run_dir) {
+		handed = keys_handed(run_dir, stage, e);
+		if (handed)
+			return handed < 0 ? -1 : 0;
 		if (keys_read(run_dir, e) < 0)
 			return -1;
 	} else if (getrandom(keys->run, 32, 0) != 32) {
@@ -133,6 +193,7 @@ static int keys_make(const char *run_dir, const char *trial, const char *stage, 
 	}
 	rng_key(sub, keys->run, "trial:%s", trial);
 	rng_key(keys->stage, sub, "stage:%s", stage);
+	rng_key(keys->mac, sub, "mac");
 	rng_wipe(sub, sizeof sub);
 	return 0;
 }
@@ -251,7 +312,7 @@ static void do_mac(const uint8_t digest[32], char out[HASH_HEX])
 	uint8_t text[4 + 32] = {'m', 'a', 'c', ':'}, mac[32];
 
 	memcpy(text + 4, digest, 32);
-	hash_hmac(keys->run, 32, text, sizeof text, mac);
+	hash_hmac(keys->mac, 32, text, sizeof text, mac);
 	hash_to_hex(mac, out);
 }
 
@@ -369,7 +430,7 @@ static int load_spec(const char *run_dir, struct err *e)
 
 int main(int argc, char **argv)
 {
-	const char *run_dir = NULL, *trial = NULL, *stage = NULL, *dir = NULL;
+	const char *run_dir = NULL, *trial = NULL, *stage = NULL, *dir = NULL, *hand = NULL;
 	struct err e = {0};
 	struct rlimit none = {0, 0};
 
@@ -385,6 +446,7 @@ int main(int argc, char **argv)
 				  : !strcmp(argv[i], "--trial")  ? &trial
 				  : !strcmp(argv[i], "--stage")  ? &stage
 				  : !strcmp(argv[i], "--device") ? &device
+				  : !strcmp(argv[i], "--hand")   ? &hand
 								 : NULL;
 		if (!to || !v)
 			die(EX_BADUSE, "unknown option '%s'; -h for help", argv[i]);
@@ -395,6 +457,10 @@ int main(int argc, char **argv)
 	on_gpu = device_class_of(device) == DEVICE_CUDA;
 	prctl(PR_SET_DUMPABLE, 0);
 	setrlimit(RLIMIT_CORE, &none);
+	if (hand && (!run_dir || keys_make(run_dir, trial, stage, &e) < 0))
+		die(run_dir ? e.code : EX_BADUSE, "%s", run_dir ? e.text : "--hand wants --run");
+	if (hand)
+		return keys_hand();
 	if (!dtype_selftest())
 		die(EX_HARNESS, "floating point of this build does not follow IEEE 754");
 	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;

@@ -1,0 +1,153 @@
+/*
+ * runner.c - see runner.h: the command itself, and one step through it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "runner.h"
+
+#include "file.h"
+#include "json.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 64, ENV = 48, STEP_WALL_S = 2 * 3600 };
+
+const char *runner_of(const struct run *r, enum step step)
+{
+	const char *stage = step_info(step)->stage, *all = run_str(r, "run_gpu", "");
+	if (strcmp(stage, "propose") == 0 || strcmp(stage, "promote") == 0)
+		return "";
+	const char *own = strcmp(stage, "unittest") == 0 ? run_str(r, "run_unittest", "") : "";
+	return strcmp(own, "local") == 0 ? "" : *own ? own : all;
+}
+
+/* --- the command --- */
+
+/* Words of the command; the first is looked for among ours, then as usual. Never a shell. */
+static int words(const char *command, char **copy, const char *argv[WORDS], struct err *e)
+{
+	char *rest, *w;
+	int n = 0;
+	*copy = xstrdup(command);
+	for (w = strtok_r(*copy, " \t", &rest); w && n < WORDS - 1; w = strtok_r(NULL, " \t", &rest))
+		argv[n++] = w;
+	argv[n] = NULL;
+	if (!n || w)
+		return err_set(e, EX_BADUSE, "the runner '%.80s' is no command", command);
+	if (!strchr(argv[0], '/')) {
+		char *ours = xasprintf("tools/runners/%s", argv[0]);
+		if (trial_name_ok(argv[0]) && file_exists(ours))
+			argv[0] = ours; /* stays: one a call */
+		else
+			free(ours);
+	}
+	return 0;
+}
+
+/* It may need to find its way to another machine, but no key of ours for a model. */
+static void environment(const char *env[ENV])
+{
+	static const char *const names[] = {
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "SSH_AUTH_SOCK", "KRB5CCNAME",
+		"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOBID", "KUBECONFIG",
+		"LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CC", "CXX", "ASAN_OPTIONS",
+		"UBSAN_OPTIONS", "TS_BIN", "TS_FAULT", "TS_FAULT_AT",
+	};
+	size_t n = 0;
+	char *list = xstrdup(getenv("RUNNER_ENV") ? getenv("RUNNER_ENV") : ""), *rest;
+	env[n++] = "LC_ALL=C";
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (getenv(names[i]))
+			env[n++] = xasprintf("%s=%s", names[i], getenv(names[i]));
+	for (char *name = strtok_r(list, ",", &rest); name && n < ENV - 1; name = strtok_r(NULL, ",", &rest))
+		if (getenv(name))
+			env[n++] = xasprintf("%s=%s", name, getenv(name));
+	env[n] = NULL;
+	free(list);
+}
+
+static int is_ours(int code)
+{
+	return code == EX_DONE || code == EX_BADUSE || code == EX_BADINPUT || code == EX_NOENV ||
+	       code == EX_HARNESS || code == EX_AGAIN || code == EX_SYS;
+}
+
+int runner_call(const char *command, const struct buf *in, double wall_s, struct buf *out, int *code,
+		struct err *e)
+{
+	const char *argv[WORDS];
+	static const char *env[ENV]; /* built once: its strings live as long as we do */
+	char *copy, text[96];
+	struct spawn_result r;
+	if (words(command, &copy, argv, e)) {
+		free(copy);
+		return -1;
+	}
+	if (!env[0])
+		environment(env);
+	struct spawn_request q = {
+		.argv = argv, .env = env, .in = in->data, .in_len = in->len, .out = SPAWN_CAPTURE,
+		.out_cap = RUNNER_MOST, .err = SPAWN_KEEP, .wall_s = wall_s, .flags = SPAWN_SAME_SESSION,
+	};
+	int rc = spawn_run(&q, &r, e);
+	free(copy);
+	if (rc)
+		return -1;
+	if (r.out_over)
+		rc = err_set(e, EX_BADINPUT, "the runner '%.80s' sent more than 1 GiB", command);
+	*code = r.code;
+	*out = r.out;
+	r.out = (struct buf)BUF_INIT;
+	/* 255 is ssh's own, 126 and 127 are a shell's. */
+	if (!rc && (r.code == 126 || r.code == 127))
+		rc = err_set(e, EX_NOENV, "the runner '%.80s' does not start (exit %d)", command, r.code);
+	else if (!rc && !is_ours(r.code))
+		rc = err_set(e, EX_AGAIN, "the runner '%.80s' failed: %s", command, spawn_words(&r, text));
+	spawn_result_free(&r);
+	return rc;
+}
+
+/* --- one step --- */
+
+/* The step failed there. Its own words, when it sent any, say whose fault it was. */
+static int failed(const char *command, int code, const struct tar *in, struct runner_failure *f, struct err *e)
+{
+	const struct tar_file *t = tar_find(in, RUNNER_FAILURE);
+	cJSON *j = t ? json_parse(t->data, t->len, &JSON_OURS, RUNNER_FAILURE, NULL) : NULL;
+	const char *who = json_get_str(j, "who", "world"), *text = json_get_str(j, "message", "");
+	f->who = strcmp(who, "child") == 0 ? "child" : strcmp(who, "ours") == 0 ? "ours" : "world";
+	snprintf(f->text, sizeof f->text, "%.300s", *text ? text : "no reason was sent");
+	for (char *p = f->text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = ' ';
+	cJSON_Delete(j);
+	return err_set(e, code, "by '%.60s': %.380s", command, f->text);
+}
+
+int runner_step(const char *command, const struct trial *t, const struct run *r, enum step step,
+		struct runner_failure *f, struct err *e)
+{
+	struct buf out = BUF_INIT, in = BUF_INIT;
+	struct tar tar = {0};
+	int code = 0;
+	f->who = "world";
+	f->text[0] = '\0';
+	int rc = runner_pack(t, r, step, &out, e);
+	if (!rc)
+		rc = runner_call(command, &out, STEP_WALL_S, &in, &code, e);
+	if (out.data)
+		explicit_bzero(out.data, out.len); /* it has keys */
+	buf_free(&out);
+	if (!rc && code != EX_DONE && !in.len)
+		rc = failed(command, code, &tar, f, e);
+	else if (!rc && (rc = tar_parse(in.data, in.len, &tar, e)) == 0)
+		rc = code == EX_DONE ? runner_take(t, r, step, &tar, e) : failed(command, code, &tar, f, e);
+	if (rc && !f->text[0])
+		snprintf(f->text, sizeof f->text, "%.390s", e->text);
+	tar_free(&tar);
+	buf_free(&in);
+	return rc;
+}
