@@ -100,6 +100,11 @@ static int header(struct elf *x, struct cubin *c)
 
 /* ---- symbols ---- */
 
+static int starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
 struct symbol {
 	const char *name;
 	int type, bind, other;
@@ -198,10 +203,11 @@ static int symbols_read(struct elf *x, const struct symbols *all, const struct c
 			snprintf(c->undefined_name, sizeof c->undefined_name, "%.*s", CUBIN_NAME - 1, s.name);
 		if (s.type == STT_FUNC_ && s.section && s.other & STO_ENTRY && add_entry(x, c, &s))
 			return -1;
-		int init = !strcmp(in.name, ".nv.global.init");
+		/* a __constant__ has an address, and a kernel can write there */
+		int fixed = starts(in.name, ".nv.constant3"), init = fixed || !strcmp(in.name, ".nv.global.init");
 		if (s.type != STT_OBJECT_ || (!init && strcmp(in.name, ".nv.global")))
 			continue;
-		if ((!note || cubin_note_live(note, s.name)) && add_global(x, c, &s, init))
+		if ((!note || fixed || cubin_note_live(note, s.name)) && add_global(x, c, &s, init))
 			return -1;
 	}
 	return 0;
@@ -277,11 +283,6 @@ static int info(struct elf *x, const struct symbols *all, struct cubin *c, struc
 		at += n;
 	}
 	return 0;
-}
-
-static int starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
 }
 
 static int one_section(struct elf *x, const struct symbols *all, struct cubin *c, const struct section *s)

@@ -94,11 +94,13 @@ static int hidden_register(const struct ptx_word *w)
 	       (starts(w, "%pm") && w->n > 3 && isdigit((unsigned char)w->s[3]));
 }
 
-/* discard and applypriority undo the cache state that a rep starts from; pmevent and brkpt talk to tools. */
+/* discard and applypriority undo the cache state that a rep starts from; pmevent and brkpt talk to tools; memory
+ * that is taken from the stack at run time is in no frame, so it would not be scrubbed. */
 static int hidden_opcode(const struct ptx_word *w)
 {
 	static const char *const names[] = {"discard", "applypriority", "prefetchu",
-					    "pmevent", "brkpt",		NULL};
+					    "pmevent", "brkpt",		"alloca",
+					    "stacksave", "stackrestore", NULL};
 	for (const char *const *n = names; *n; n++)
 		if (ptx_is(w, *n))
 			return 1;
@@ -146,6 +148,9 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 					      &w);
 		} else if (ptx_is(&w, ".loc") || ptx_is(&w, ".file") || ptx_is(&w, ".section")) {
 			return refuse(code, text, "guard.opcode", "line information written by hand:", &w);
+		} else if (ptx_is(&w, ".managed")) {
+			return refuse(code, text, "guard.module_state",
+				      "variables that the host maps, too, are not for kernels:", &w);
 		} else if (hidden_register(&w)) {
 			return refuse(code, text, "guard.opcode",
 				      "a special register that kernels may not read:", &w);

@@ -126,6 +126,9 @@ static const struct sample DISHONEST[] = {
 	{"a constructor", "compile.error", "struct A { int v; __device__ A() { v = 5; } }; __device__ A a;\n" K
 	 "(int *z) { *z = a.v++; }"},
 	{"a large stash", "guard.module_state", "__device__ int n[20000];\n" K "(int *z, int i) { *z = n[i]++; }"},
+	{"a variable that the host maps", "guard.module_state", "__managed__ int m[4];\n" K "(int *z) { m[0] = *z; *z = m[1]; }"},
+	{"memory from the stack", "guard.opcode", K "(int *z) { unsigned long long p;"
+	 "asm volatile(\"{ .reg .u64 t; alloca.u64 t, 512, 16; cvta.local.u64 %0, t; }\" : \"=l\"(p)); *z = *(int *)p; }"},
 	{"a large table", "guard.constant", "__constant__ int n[5000] = {1};\n" K "(int *z, int i) { *z = n[i]; }"},
 };
 
@@ -214,6 +217,24 @@ static void unread_variables_do_not_count(void **state)
 	assert_int_equal(c.nglobals, 0);
 	assert_int_equal(c.reload, 0);
 	assert_true(c.global_bytes > 1000);
+	buf_free(&data);
+	box_result_free(&r);
+}
+
+/* A kernel can write to a constant, by its address. */
+static void constants_are_put_back(void **state)
+{
+	static struct cubin c;
+	struct buf data = BUF_INIT;
+	(void)state;
+	need_toolkit();
+	struct box_result r = compile((struct box_request){.source = "__constant__ float t[16] = {1};\n" K
+							   "(float *z, int i) { z[0] = t[i]; }"});
+	read_module(&r, &data, &c);
+	assert_int_equal(c.nglobals, 1);
+	assert_string_equal(c.global[0].name, "t");
+	assert_int_equal(c.global[0].bytes, 64);
+	assert_int_equal(c.const_bytes, 64);
 	buf_free(&data);
 	box_result_free(&r);
 }
@@ -420,6 +441,8 @@ static void ptx_rules(void **state)
 	assert_true(gate("{ @%p1 discard.global.L2 [%rd1], 128; }", "guard.opcode"));
 	assert_true(gate("{ mov.u32 %discard, discard; }", "ok")); /* a name, no instruction */
 	assert_true(gate("{ mov.u64 %rd1, %gridid; }", "guard.opcode"));
+	assert_true(gate("{ alloca.u64 %rd1, 512, 16; }", "guard.opcode"));
+	assert_true(gate(".visible .global .attribute(.managed) .align 4 .u32 m;", "guard.module_state"));
 	assert_true(gate("{ mov.u64 %rd1, %/**/gridid; }", "ok")); /* no such register: ptxas refuses it */
 	assert_true(gate("{ // mov.u64 %rd1, %gridid;\n /* %pm0 */ }", "ok"));
 	assert_true(gate("{ mov.u32 %r1, %pm3; }", "guard.opcode"));
@@ -462,6 +485,7 @@ int main(void)
 		cmocka_unit_test(our_own_code_is_not_gated),
 		cmocka_unit_test(facts_are_read),
 		cmocka_unit_test(unread_variables_do_not_count),
+		cmocka_unit_test(constants_are_put_back),
 		cmocka_unit_test(long_names_do_not_hide),
 		cmocka_unit_test(same_text_same_bytes),
 		cmocka_unit_test(knobs_act),

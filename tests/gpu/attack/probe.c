@@ -147,6 +147,7 @@ static void stashes(void)
 	stash("local memory beyond the frame, to 512 bytes", (struct entry){"local_beyond", sms * 8, 256, 128, 0, 0});
 	stash("local memory beyond the frame, to 1 KiB", (struct entry){"local_beyond", sms * 8, 256, 256, 0, 0});
 	stash("stack taken at run time, 512 bytes", (struct entry){"stack_taken", sms * 8, 256, 128, 0, 0});
+	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0});
 	for (int i = 64; i <= 1 << 22; i *= 8) {
 		char text[64];
 		snprintf(text, sizeof text, "module memory, %d bytes past a variable", 4 * i);

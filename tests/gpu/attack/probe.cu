@@ -113,6 +113,24 @@ ENTRY(module_slack)
 	found(out, n, 64);
 }
 
+/* A constant, by its address. */
+__constant__ u32 fixed[64] = {1, 2, 3};
+
+ENTRY(constant)
+{
+	u64 at;
+	u32 look = out[2], n = 0;
+	asm volatile("{ .reg .u64 t; mov.u64 t, fixed; cvta.const.u64 %0, t; }" : "=l"(at));
+	volatile u32 *p = (volatile u32 *)at;
+	for (u32 i = threadIdx.x; i < 64; i += blockDim.x) {
+		if (!look)
+			p[i] = mark(i);
+		else
+			n += fixed[i] == mark(i) || p[i] == mark(i);
+	}
+	found(out, n, 64);
+}
+
 extern "C" __device__ __noinline__ u32 victim(u32 x)
 {
 	u32 r;
