@@ -45,6 +45,7 @@ static const char HELP[] =
 	"\n"
 	"A candidate more than 20 times slower than the champion in two warm reps of a workload, or 20 s\n"
 	"behind it in all, is rejected at once (data.*.given_up): it does not hold the lane.\n"
+	"On a GPU, a workload whose first two blocks are 10 % behind is not timed further in that session.\n"
 	"\n"
 	"Also written: bench.prereg.json (rule, before the first sample) and bench.raw (ticks).\n"
 	"tools/recheck recomputes the verdict from them.\n"
