@@ -77,7 +77,7 @@ jq '.name = "fake_two" | .workloads.public += [{name: "small", axes: {N: 1000}, 
 	"$root/tests/fake/cuda/fake_add/spec.json" >specs/fake_two/spec.json
 id=0005 SPEC=fake_two
 reply add_good "$asm"
-sed -i 's/"expr": "US"/"expr": "select(N > 4000, US, 500 - US)"/' "$work/reply.txt"
+sed -i 's/"expr": "US"/"expr": "select(N > 1500, US, 500 - US)"/' "$work/reply.txt"
 ok "two sizes, two configurations" go
 ok "tune says so" same true "$(of tune .data.by_size)"
 ok "the plan chooses by a size" same "2 N" \
