@@ -1,13 +1,16 @@
 /*
  * softmax: y[r][c] = exp(x[r][c] - max_c x[r][c]) / sum_c exp(x[r][c] - max_c x[r][c]), fp32.
  *
- * A row is read once and kept in registers: blockDim.x threads, 4 * ITEMS floats each; whatever
- * does not fit is read again. Every thread takes the exponentials against its own maximum, so that
- * one exchange of (maximum, sum) does; the factor exp(own - row's) joins the quotient. Long rows are
- * split over the `parts` blocks of a cluster, which exchange through distributed shared memory.
- * Columns that are a multiple of four move as float4. FAST 1 takes the special function unit's
- * exponential. HINT 1 marks x and y as used once.
+ * A row is read once and kept in registers: blockDim.x threads, 4 floats times ITEMS (LITEMS in
+ * softmax_long) each; whatever does not fit is read again. Every thread takes the exponentials against
+ * its own maximum, so that one exchange of (maximum, sum) does; the factor exp(own - row's) joins the
+ * quotient. Long rows are split over the `parts` blocks of a cluster, which exchange through distributed
+ * shared memory: several small blocks an SM, each at another point of its row, keep the memory busy where
+ * one large block would not. All moves are float4 but for the ends of a row that starts between two.
+ * FAST 1 takes the special function unit's exponential. HINT 1 marks x and y as used once.
  */
+#include <math_constants.h>
+
 #if HINT == 0
 #define LOAD(p) (*(p))
 #define STORE(p, v) (*(p) = (v))
@@ -22,7 +25,7 @@
 #define EXP(v) expf(v)
 #endif
 
-#define LEAST (-3.0e38f) /* finite: its difference to itself is 0, not NaN */
+#define LEAST (-3.0e38f) /* finite: its difference to itself is 0, not NaN; what is no column is -inf */
 
 struct state {
 	float max, sum;
@@ -100,85 +103,102 @@ __device__ static struct state row_join(struct state s, int parts)
 	return s;
 }
 
-/* One thread's columns: 4 * ITEMS in registers. WIDE: float4, `n` counts float4. */
-template <bool WIDE>
-__device__ static void row(const float *__restrict__ in, float *__restrict__ out, int n, int parts)
+/*
+ * `n` columns, of which the first is `lead` floats behind a multiple of 16 bytes, at x and y alike. A thread
+ * keeps N float4 of those that the columns touch.
+ */
+template <int N>
+__device__ static void row(const float *__restrict__ in, float *__restrict__ out, int n, int lead, int parts)
 {
-	enum { PER = WIDE ? ITEMS : 4 * ITEMS, W = WIDE ? 4 : 1 };
-	float v[4 * ITEMS];
-	int step = blockDim.x;
+	float v[4 * N];
+	int step = blockDim.x, ends = lead | (lead + n) % 4;
 	struct state s;
 
 #pragma unroll
-	for (int i = 0; i < PER; i++) {
-		int at = threadIdx.x + i * step;
-		if (WIDE) {
-			float4 q = make_float4(LEAST, LEAST, LEAST, LEAST);
-			if (at < n)
-				q = LOAD((const float4 *)in + at);
-			v[i * W] = q.x;
-			v[(i * W + 1) % (4 * ITEMS)] = q.y;
-			v[(i * W + 2) % (4 * ITEMS)] = q.z;
-			v[(i * W + 3) % (4 * ITEMS)] = q.w;
-		} else {
-			v[i] = LEAST;
-			if (at < n)
-				v[i] = LOAD(in + at);
+	for (int i = 0; i < N; i++) {
+		int at = (threadIdx.x + i * step) * 4 - lead;
+		float4 q = make_float4(-CUDART_INF_F, -CUDART_INF_F, -CUDART_INF_F, -CUDART_INF_F);
+		if (at >= 0 && at + 4 <= n)
+			q = LOAD((const float4 *)(in + at));
+		v[4 * i] = q.x;
+		v[4 * i + 1] = q.y;
+		v[4 * i + 2] = q.z;
+		v[4 * i + 3] = q.w;
+	}
+	if (ends) {
+#pragma unroll
+		for (int i = 0; i < N; i++) {
+			int at = (threadIdx.x + i * step) * 4 - lead;
+			if (at < n && (at < 0 || at + 4 > n)) {
+#pragma unroll
+				for (int k = 0; k < 4; k++)
+					if (at + k >= 0 && at + k < n)
+						v[4 * i + k] = LOAD(in + at + k);
+			}
 		}
 	}
-	s.max = v[0];
+	s.max = LEAST;
 #pragma unroll
-	for (int k = 1; k < 4 * ITEMS; k++)
+	for (int k = 0; k < 4 * N; k++)
 		s.max = fmaxf(s.max, v[k]);
 	float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-	for (int k = 0; k < 4 * ITEMS; k++) {
-		int at = threadIdx.x + k / W * step;
+	for (int k = 0; k < 4 * N; k++) {
 		v[k] = EXP(v[k] - s.max);
-		part[k % 4] += at < n ? v[k] : 0.0f;
+		part[k % 4] += v[k];
 	}
 	s.sum = (part[0] + part[1]) + (part[2] + part[3]);
 	float own = s.max;
 #pragma unroll 1
-	for (int at = (threadIdx.x + PER * step) * W; at < n * W; at += step * W)
-		for (int k = 0; k < W; k++) {
-			struct state o;
-			o.max = in[at + k];
-			o.sum = 1.0f;
-			s = join(s, o);
-		}
+	for (int at = 4 * N * step - lead + (int)threadIdx.x; at < n; at += step) {
+		struct state o;
+		o.max = in[at];
+		o.sum = 1.0f;
+		s = join(s, o);
+	}
 	s = row_join(s, parts);
 
 	float inv = 1.0f / s.sum, scale = EXP(own - s.max) * inv;
 #pragma unroll
-	for (int i = 0; i < PER; i++) {
-		int at = threadIdx.x + i * step;
-		if (at >= n)
-			continue;
-		if (WIDE)
-			STORE((float4 *)out + at,
-			      make_float4(v[i * W] * scale, v[(i * W + 1) % (4 * ITEMS)] * scale,
-					  v[(i * W + 2) % (4 * ITEMS)] * scale,
-					  v[(i * W + 3) % (4 * ITEMS)] * scale));
-		else
-			STORE(out + at, v[i] * scale);
+	for (int i = 0; i < N; i++) {
+		int at = (threadIdx.x + i * step) * 4 - lead;
+		if (at >= 0 && at + 4 <= n)
+			STORE((float4 *)(out + at), make_float4(v[4 * i] * scale, v[4 * i + 1] * scale,
+								v[4 * i + 2] * scale, v[4 * i + 3] * scale));
+	}
+	if (ends) {
+#pragma unroll
+		for (int i = 0; i < N; i++) {
+			int at = (threadIdx.x + i * step) * 4 - lead;
+			if (at < n && (at < 0 || at + 4 > n)) {
+#pragma unroll
+				for (int k = 0; k < 4; k++)
+					if (at + k >= 0 && at + k < n)
+						STORE(out + at + k, v[4 * i + k] * scale);
+			}
+		}
 	}
 #pragma unroll 1
-	for (int at = (threadIdx.x + PER * step) * W; at < n * W; at += step * W)
-		for (int k = 0; k < W; k++)
-			out[at + k] = EXP(in[at + k] - s.max) * inv;
+	for (int at = 4 * N * step - lead + (int)threadIdx.x; at < n; at += step)
+		out[at] = EXP(in[at] - s.max) * inv;
 }
 
-/* `per` columns a block, a multiple of four when there are several. */
-extern "C" __global__ void __launch_bounds__(1024)
-softmax(const float *__restrict__ x, float *__restrict__ y, int rows, int cols, int parts, int per)
+/* blockDim.y rows a block. */
+extern "C" __global__ void __launch_bounds__(BLOCK, 1024 / BLOCK)
+softmax(const float *__restrict__ x, float *__restrict__ y, int rows, int cols)
 {
-	int r = blockIdx.x / parts * blockDim.y + threadIdx.y, from = blockIdx.x % parts * per;
-	int n = r < rows ? max(0, min(per, cols - from)) : 0;
-	long long at = (long long)(r < rows ? r : 0) * cols + from;
+	int r = blockIdx.x * blockDim.y + threadIdx.y;
+	long long at = (long long)(r < rows ? r : 0) * cols;
 
-	if (cols % 4 == 0)
-		row<true>(x + at, y + at, n / 4, parts);
-	else
-		row<false>(x + at, y + at, n, parts);
+	row<ITEMS>(x + at, y + at, r < rows ? cols : 0, (int)(at % 4), 1);
+}
+
+/* A row a cluster: `per` columns a block, a multiple of four. */
+extern "C" __global__ void __launch_bounds__(512, 2)
+softmax_long(const float *__restrict__ x, float *__restrict__ y, int cols, int parts, int per)
+{
+	int from = blockIdx.x % parts * per;
+	long long at = (long long)(blockIdx.x / parts) * cols + from;
+
+	row<LITEMS>(x + at, y + at, max(0, min(per, cols - from)), (int)(at % 4), parts);
 }
