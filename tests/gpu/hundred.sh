@@ -16,8 +16,8 @@ most=${1:-100}
 [ "${FAKE:-}" ] && fake_gpu
 (cd "$root" && BUILD=$build sh -c '. tests/propose/lib.sh; build_server') || { echo "no test server"; exit 1; }
 fake_spec
-# On a GPU more than a page, and no multiple of one.
-[ "${FAKE:-}" ] || jq '(.workloads.public[0].axes.N, .workloads.held_out.axes.N.max) = 1000003' \
+# On a GPU more than a granule of its memory, and no multiple of one.
+[ "${FAKE:-}" ] || jq '(.workloads.public[0].axes.N, .workloads.held_out.axes.N.max) = 1000000' \
 	"$root/tests/fake/cuda/fake_add/spec.json" >specs/fake_add/spec.json
 
 # COUNT ENTRY US STEP VERDICT REASON [gpu]: US grows by STEP, so that no two are the same.
@@ -40,9 +40,8 @@ kinds() {
 	5 add_nan 50 1 reject judge.nan
 	5 add_minus 50 1 reject judge.element
 	4 add_nothing 50 1 reject guard.entry_missing
-	12 add_good 200 3 reject bench.slower
+	18 add_good 200 3 reject bench.slower
 	6 add_counter 200 3 reject bench.slower
-	6 add_lazy 200 3 reject bench.slower
 	6 add_shared 200 3 reject bench.slower
 	1 add_good 4000 1 reject bench.slower
 	EOF
