@@ -141,7 +141,7 @@ void rig_cuda_pass(struct rig *from, struct rig *to)
 	from->cuda->worker[0] = NULL;
 }
 
-static int resolve_all(struct rig *r, const struct axes *axes, struct checker_open *o, struct err *e)
+static int resolve_all(struct rig *r, const struct axes *axes, int copies, struct checker_open *o, struct err *e)
 {
 	struct cubin *cubin = xcalloc(1, sizeof *cubin);
 	int rc = 0;
@@ -151,6 +151,8 @@ static int resolve_all(struct rig *r, const struct axes *axes, struct checker_op
 			continue;
 		rc = rig_resolve(r, (enum raw_arm)i, axes, &m->image, cubin, &m->l, m->refused, e);
 		m->live = rc == 0;
+		if (m->live && i == RAW_CANDIDATE && !rig_cuda_fits(r, &m->l, copies, m->refused))
+			continue;
 		for (int j = 0; m->live && j < m->l.nworkspaces && j < CHECKER_WS; j++) {
 			uint64_t bytes = (uint64_t)m->l.workspace[j].bytes;
 			o->ws[j] = bytes > o->ws[j] ? bytes : o->ws[j];
@@ -170,7 +172,7 @@ int rig_cuda_open(struct rig *r, int workload, int copies, struct err *e)
 	c->slowest_ns = 0;
 	c->block = -1;
 	c->copies = 0;
-	if (rig_cuda_worker(r, e) != 0 || resolve_all(r, &w->axes, &o, e) != 0)
+	if (rig_cuda_worker(r, e) != 0 || resolve_all(r, &w->axes, copies, &o, e) != 0)
 		return -1;
 	for (; c->copies < copies; c->copies++) {
 		struct checker_work *m = &c->work[c->copies];
@@ -188,7 +190,8 @@ static int open_workload(void *ctx, int session, int workload, struct err *e)
 {
 	struct rig *r = ctx;
 	(void)session;
-	rig_cuda_of(r)->looks = r->self ? 0 : CHECKER_RATIO_ONLY;
+	/* where references take long, looks keep to the sets and the regime that have theirs */
+	rig_cuda_of(r)->looks = r->self ? 0 : r->size[workload].fresh ? 1 : CHECKER_RATIO_ONLY;
 	return rig_cuda_open(r, workload, r->size[workload].windows, e);
 }
 
@@ -302,7 +305,7 @@ static int prepare(struct rig *r, const struct shot *s, struct err *e)
 	for (int i = 0; i < c->copies; i++) {
 		uint64_t rep = (r->rep_base + s->rep) * RIG_COPIES + (uint64_t)i;
 		struct checker_prep p = {.rep = rep, .set = (uint32_t)((s->set + (uint64_t)i) % ring),
-					 .perturb = !z || z->fresh, .regime = REGIME_SPEC, .poison = (uint32_t)rep,
+					 .perturb = !z || z->fresh, .regime = c->regime, .poison = (uint32_t)rep,
 					 .ratio = c->looking ? CHECKER_RATIO_LOOSE : 0};
 		for (int j = 0; j < l->nworkspaces && j < CHECKER_WS; j++)
 			p.ws[p.n_ws++] = (uint64_t)l->workspace[j].bytes;
@@ -385,20 +388,24 @@ static int shoot_burst(struct rig *r, struct shot *s, struct err *e)
 }
 
 /* A kernel may find out that it is timed, if only from the windows around it, and be exact in the judge and
- * cheap here; or have one launch do the work of all windows. Neither knows that this rep is not timed: its errors
- * are compared with the baseline's, its windows cannot serve one another. For the rival it is only made, so that
- * both arms find the GPU alike. */
+ * cheap here; or have one launch do the work of all windows. Neither knows that this rep is not timed: its inputs
+ * are of any regime that the judge has, its errors are compared with the baseline's, its windows cannot serve one
+ * another. For the rival it is only made, so that both arms find the GPU alike. */
 static int look(struct rig *r, struct shot *s, struct err *e)
 {
 	struct rig_cuda *c = r->cuda;
 	struct shot hidden = *s;
-	uint8_t drawn = 1;
+	uint8_t drawn[2] = {1, 0};
 	if (s->phase != RAW_MEASURE || !c->looks)
 		return 0;
-	if (getrandom(&drawn, 1, 0) != 1)
+	if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
 		return err_sys(e, "cannot read the system's entropy");
-	if (drawn % LOOK_EVERY)
+	if (drawn[0] % LOOK_EVERY)
 		return 0;
+	for (int left = drawn[1]; c->looks == 1 && left >= 0;) {
+		c->regime = (enum fill_regime)((c->regime + 1) % REGIME_COUNT);
+		left -= c->work[0].regimes >> c->regime & 1 ? 1 : 0;
+	}
 	struct worker_result *res = xcalloc(1, sizeof *res);
 	hidden.rep = LOOK_REP + c->looked++;
 	c->looking = 1;
@@ -408,6 +415,7 @@ static int look(struct rig *r, struct shot *s, struct err *e)
 	if (rc == 0 && hidden.outcome == SHOT_OK && s->arm == RAW_CANDIDATE)
 		rc = verify(r, &hidden, e);
 	c->looking = 0;
+	c->regime = REGIME_SPEC;
 	s->outcome = hidden.outcome;
 	memcpy(s->text, hidden.text, sizeof s->text);
 	free(res);

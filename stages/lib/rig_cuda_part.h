@@ -30,6 +30,7 @@ struct rig_cuda {
 	int64_t slowest_ns;           /* window of the champion at this workload, so far */
 	int64_t prepare_ns;           /* of the last shot */
 	int looks, looking;           /* open for looks: how; one is being made */
+	enum fill_regime regime;      /* of inputs: of a look any, else the spec's */
 	uint64_t looked;
 	int block;                    /* block that the modules were loaded for */
 	int states;                   /* of the GPU: before the first session, then after each */
@@ -45,6 +46,7 @@ int rig_cuda_open(struct rig *r, int workload, int copies, struct err *e);
 int rig_cuda_start(struct rig *r, enum raw_arm arm, enum shot_outcome *o, char text[256], struct err *e);
 int rig_cuda_worker(struct rig *r, struct err *e);
 int rig_cuda_state(struct rig *r, int session, struct gpu_question *q, struct err *e); /* q was asked */
+int rig_cuda_fits(const struct rig *r, const struct launches *l, int copies, char text[256]); /* else why not */
 int64_t rig_cuda_now(void);
 
 #endif

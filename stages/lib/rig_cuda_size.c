@@ -13,6 +13,20 @@ enum { SIZE_WARM = 2, SIZE_REPS = 7 };
 /* Content of these reps is drawn where no session draws (aa.c takes 1 << 40). */
 #define SIZE_REP_BASE (1ull << 41)
 
+/* Each copy of a workload has workspaces of its own. A candidate whose share is the whole limit would leave no
+ * memory for them, and that is not the machine's fault. */
+int rig_cuda_fits(const struct rig *r, const struct launches *l, int copies, char text[256])
+{
+	int64_t sum = 0, most = r->spec->limits.workspace_bytes / copies;
+	for (int j = 0; j < l->nworkspaces; j++)
+		sum += l->workspace[j].bytes;
+	if (copies == 1 || sum <= most)
+		return 1;
+	snprintf(text, 256, "%d launches are timed together here, so workspaces have %lld bytes at most: it takes %lld",
+		 copies, (long long)most, (long long)sum);
+	return 0;
+}
+
 static int time_champion(struct rig *r, int workload, struct session_size *size, enum shot_outcome *o,
 			 char text[256], struct err *e)
 {

@@ -18,6 +18,7 @@ kernel() {
 }
 for k in good wrong hang illegal trap; do kernel $k add_$k 300; done
 kernel fast add_good 150
+kernel clipped add_clipped 150
 kernel slow add_good 600
 kernel hopeless add_good 30000
 kernel short add_good 1
@@ -28,6 +29,7 @@ ok "a faster one passes" duel 'pass ok' fast
 ok "a slower one is rejected in one session" duel 'reject bench.slower sessions=1 ' slow
 ok "an equal one is below the margin" duel 'reject bench\.' good
 ok "a wrong one is its own fault" duel 'reject bench.wrong_output' wrong
+ok "and one that is right for usual inputs alone, whatever it was in the judge" duel 'reject bench.wrong_output' clipped
 ok "so is an illegal address" duel 'reject bench.fault' illegal
 ok "and a trap" duel 'reject bench.fault' trap
 ok "a hang costs half a second, and is its own" duel 'reject bench.timeout' hang

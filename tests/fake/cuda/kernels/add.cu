@@ -42,6 +42,16 @@ ENTRY(add_wrong)
 		out[at] += 1.0f;
 }
 
+/* Right for inputs of the spec's own distribution only. */
+ENTRY(add_clipped)
+{
+	take(us);
+	for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += (int)(gridDim.x * blockDim.x)) {
+		float s = x[i] + y[i];
+		out[i] = s > 50.0f ? 50.0f : s < -50.0f ? -50.0f : s;
+	}
+}
+
 /* Never comes back. The flag is memory, so that no compiler may leave the loop out. */
 ENTRY(add_hang)
 {
