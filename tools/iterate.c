@@ -156,10 +156,11 @@ static void add_texts(cJSON *more)
 		die(EX_BADUSE, "UNITTEST_DEVICE is emu or none, or not given");
 	if (tests)
 		cJSON_AddStringToObject(more, "unittest_device", tests);
-	if (given("RUN_GPU"))
-		cJSON_AddStringToObject(more, "run_gpu", given("RUN_GPU"));
-	if (given("RUN_UNITTEST"))
-		cJSON_AddStringToObject(more, "run_unittest", given("RUN_UNITTEST"));
+	char name[TRIAL_NAME];
+	if (given("RUN_GPU") || given("RUN_UNITTEST")) {
+		runner_name(given("RUN_GPU") ? given("RUN_GPU") : given("RUN_UNITTEST"), name);
+		cJSON_AddStringToObject(more, "runner", name);
+	}
 }
 
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
@@ -328,6 +329,8 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	snprintf(path, sizeof path, "specs/%s/spec.json", p->spec);
 	if (!file_exists(path))
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
+	p->run_gpu = given("RUN_GPU");
+	p->run_unittest = given("RUN_UNITTEST");
 	plan_device(p);
 	struct spec *spec; /* a problem that cannot be read must not become a run */
 	snprintf(path, sizeof path, "specs/%s", p->spec);
@@ -366,8 +369,6 @@ static void must_agree(const struct run *r)
 	agree(r, "PROPOSER", r->proposer);
 	agree(r, "PROFILE", run_str(r, "profile", ""));
 	agree(r, "MODEL", run_str(r, "model", ""));
-	agree(r, "RUN_GPU", run_str(r, "run_gpu", ""));
-	agree(r, "RUN_UNITTEST", run_str(r, "run_unittest", ""));
 	agree_number(r, "N", r->n);
 	agree_number(r, "WIDTH", r->width);
 	agree_number(r, "SEED", r->seed);
@@ -512,10 +513,21 @@ static int choose(enum mode mode, const char *bin, char name[TRIAL_ID], struct e
 	return runs_make(&plan, name, e) ? -1 : 1;
 }
 
-/* The GPU that the run is for, here or where its runner leads. */
+/* The GPU that the run is for, here or where its runner leads. A resumed run may be given another one:
+ * whether that will do is looked at. */
 static int admit(const struct run *r, struct err *e)
 {
-	if (!*run_str(r, "run_gpu", "") && gpu_admit(r, e))
+	char gpu[RUNNER_COMMAND] = "", tests[RUNNER_COMMAND] = "", dir[TRIAL_PATH];
+	const char *new_gpu = given("RUN_GPU"), *new_tests = given("RUN_UNITTEST");
+	int rc = runner_read(r, gpu, tests, new_gpu ? NULL : e);
+	if (rc && !new_gpu)
+		return -1;
+	if ((new_gpu && strcmp(new_gpu, gpu) != 0) || (new_tests && strcmp(new_tests, tests) != 0)) {
+		run_path(dir, r->name, "");
+		if (runner_save(dir, new_gpu ? new_gpu : gpu, new_tests ? new_tests : tests, e))
+			return -1;
+	}
+	if (!new_gpu && !*gpu && gpu_admit(r, e))
 		return -1;
 	return runner_admit(r, e);
 }

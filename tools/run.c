@@ -57,7 +57,7 @@ struct job {
 	struct verdict_in done;   /* the verdict, once written */
 	int on_gpu;
 	char run[TRIAL_ID];
-	char runner[512];         /* "": the step is done here */
+	char runner[RUNNER_COMMAND]; /* "": the step is done here */
 	int code;                 /* of the last try: exit code, or 128 + signal */
 	char text[160];           /* how it failed */
 };
@@ -441,8 +441,10 @@ static int prepare(struct job *j, struct err *e)
 	trial_free(&t);
 	struct run r;
 	if (run_read(j->run, &r, NULL) == 0) { /* a run that cannot be read is the stage's to report */
-		snprintf(j->runner, sizeof j->runner, "%s", runner_of(&r, j->step));
+		int rc = runner_of(&r, j->step, j->runner, e);
 		run_free(&r);
+		if (rc)
+			return -1;
 	}
 	return make_folder(j->id, j->step, e) || find_program(j, e) ? -1 : 0;
 }

@@ -7,6 +7,7 @@
 
 #include "file.h"
 #include "json.h"
+#include "jsonw.h"
 #include "spawn.h"
 
 #include <stdio.h>
@@ -15,13 +16,69 @@
 
 enum { WORDS = 64, ENV = 48, STEP_WALL_S = 2 * 3600 };
 
-const char *runner_of(const struct run *r, enum step step)
+/* --- which --- */
+
+int runner_save(const char *run_dir, const char *gpu, const char *unittest, struct err *e)
 {
-	const char *stage = step_info(step)->stage, *all = run_str(r, "run_gpu", "");
+	struct jsonw w = {.pretty = 1};
+	char path[TRIAL_PATH];
+	if (strlen(gpu) >= RUNNER_COMMAND || strlen(unittest) >= RUNNER_COMMAND)
+		return err_set(e, EX_BADUSE, "a runner is a command of less than %d bytes", RUNNER_COMMAND);
+	jw_obj(&w, NULL);
+	jw_str(&w, "schema", RUNNER_SCHEMA);
+	jw_str(&w, "gpu", gpu);
+	jw_str(&w, "unittest", unittest);
+	jw_end(&w);
+	buf_addc(&w.out, '\n');
+	snprintf(path, sizeof path, "%.200s/runner.json", run_dir);
+	int rc = file_write(path, w.out.data, w.out.len, 0644, e);
+	jw_free(&w);
+	return rc;
+}
+
+int runner_read(const struct run *r, char gpu[RUNNER_COMMAND], char unittest[RUNNER_COMMAND], struct err *e)
+{
+	char path[TRIAL_PATH];
+	gpu[0] = unittest[0] = '\0';
+	run_path(path, r->name, "runner.json");
+	if (!file_exists(path)) /* a run that has one does not become one of this machine by a lost file */
+		return *run_str(r, "runner", "")
+			? err_set(e, EX_BADINPUT, "'%s' is missing: say RUN_GPU= again", path) : 0;
+	cJSON *j = json_read(path, &JSON_OURS, NULL, e);
+	if (!j)
+		return -1;
+	snprintf(gpu, RUNNER_COMMAND, "%s", json_get_str(j, "gpu", ""));
+	snprintf(unittest, RUNNER_COMMAND, "%s", json_get_str(j, "unittest", ""));
+	cJSON_Delete(j);
+	return 0;
+}
+
+int runner_of(const struct run *r, enum step step, char command[RUNNER_COMMAND], struct err *e)
+{
+	const char *stage = step_info(step)->stage;
+	char gpu[RUNNER_COMMAND], own[RUNNER_COMMAND];
+	command[0] = '\0';
 	if (strcmp(stage, "propose") == 0 || strcmp(stage, "promote") == 0)
-		return "";
-	const char *own = strcmp(stage, "unittest") == 0 ? run_str(r, "run_unittest", "") : "";
-	return strcmp(own, "local") == 0 ? "" : *own ? own : all;
+		return 0;
+	if (runner_read(r, gpu, own, e))
+		return -1;
+	int tests = strcmp(stage, "unittest") == 0 && *own;
+	if (!tests || strcmp(own, "local") != 0)
+		snprintf(command, RUNNER_COMMAND, "%s", tests ? own : gpu);
+	return 0;
+}
+
+void runner_name(const char *command, char out[TRIAL_NAME])
+{
+	command += strspn(command, " \t");
+	size_t n = strcspn(command, " \t");
+	for (size_t i = 0; i < n; i++)
+		if (command[i] == '/') {
+			command += i + 1;
+			n -= i + 1;
+			i = (size_t)-1;
+		}
+	snprintf(out, TRIAL_NAME, "%.*s", n < 60 ? (int)n : 60, command);
 }
 
 /* --- the command --- */

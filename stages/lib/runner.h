@@ -37,7 +37,7 @@
 #define RUNNER_DEVICE "device.json"
 #define RUNNER_FAILURE "failure.json"
 
-enum { RUNNER_MOST = 1 << 30 }; /* bytes of an archive */
+enum { RUNNER_MOST = 1 << 30, RUNNER_COMMAND = 512 }; /* bytes of an archive, of a command */
 
 struct runner_hello {
 	cJSON *tools;              /* object: program name -> hash */
@@ -47,7 +47,13 @@ struct runner_hello {
 	struct buf device_json;    /* of a GPU */
 };
 
-const char *runner_of(const struct run *r, enum step step);
+/* trials/runs/R/runner.json: {"schema", "gpu", "unittest"}, the commands. Not part of run.json: a machine
+ * may have another name tomorrow, and its name is nobody's business who reads the record. */
+int runner_save(const char *run_dir, const char *gpu, const char *unittest, struct err *e);
+int runner_read(const struct run *r, char gpu[RUNNER_COMMAND], char unittest[RUNNER_COMMAND], struct err *e);
+int runner_of(const struct run *r, enum step step, char command[RUNNER_COMMAND], struct err *e);
+/* Its first word without folders: what the record says of it. */
+void runner_name(const char *command, char out[TRIAL_NAME]);
 
 /* `device` as a user gives it, NULL for the best. The answer is ours to read, not to free. */
 int runner_hello(const char *command, const char *device, const struct runner_hello **h, struct err *e);

@@ -115,9 +115,10 @@ int runner_hello(const char *command, const char *device, const struct runner_he
 /* Programs there are another build, perhaps by another compiler: pinned like a rebuild. */
 static int pin(const struct run *r, const char *command, const cJSON *tools, struct err *e)
 {
-	char now[32], path[TRIAL_PATH];
+	char now[32], path[TRIAL_PATH], name[TRIAL_NAME];
 	struct jsonw w = {0};
 	int fresh = 0;
+	runner_name(command, name);
 	for (const cJSON *t = tools->child; t; t = t->next) {
 		int ok = run_tool_ok(r, t->string, t->valuestring, e);
 		if (ok < 0)
@@ -129,7 +130,7 @@ static int pin(const struct run *r, const char *command, const cJSON *tools, str
 	verdict_now(now);
 	jw_obj(&w, NULL);
 	jw_str(&w, "t", now);
-	jw_str(&w, "runner", command);
+	jw_str(&w, "runner", name);
 	jw_item(&w, "tools", tools);
 	jw_end(&w);
 	run_path(path, r->name, "pins.jsonl");
@@ -161,8 +162,8 @@ static int admit(const struct run *r, const char *command, struct err *e)
 
 int runner_admit(const struct run *r, struct err *e)
 {
-	const char *all = run_str(r, "run_gpu", ""), *tests = run_str(r, "run_unittest", "");
-	if (*all && admit(r, all, e))
+	char all[RUNNER_COMMAND], tests[RUNNER_COMMAND];
+	if (runner_read(r, all, tests, e) || (*all && admit(r, all, e)))
 		return -1;
 	return *tests && strcmp(tests, "local") != 0 && strcmp(tests, all) != 0 ? admit(r, tests, e) : 0;
 }

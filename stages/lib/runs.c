@@ -9,6 +9,7 @@
 #include "gpu.h"
 #include "json.h"
 #include "jsonw.h"
+#include "runner.h"
 #include "tool.h"
 #include "verdict.h"
 
@@ -307,6 +308,9 @@ static int build(const struct run_plan *p, const char *name, const char *dir, lo
 	char path[TRIAL_PATH], key_sha[HASH_HEX], now[32];
 	struct jsonw w = {.pretty = 1};
 	if (dir_remove(dir, e) || dir_make(dir, e) || make_key(dir, key_sha, e))
+		return -1;
+	if ((p->run_gpu || p->run_unittest) && runner_save(dir, p->run_gpu ? p->run_gpu : "",
+							   p->run_unittest ? p->run_unittest : "", e))
 		return -1;
 	verdict_now(now);
 	jw_obj(&w, NULL);

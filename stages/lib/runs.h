@@ -31,6 +31,7 @@ struct run_plan {
 	const char *bin;      /* folder of the programs to pin */
 	const struct buf *device_json; /* of a runner's GPU (runner.h); NULL: the GPU is here */
 	int gpus;             /* how many there, with device_json */
+	const char *run_gpu, *run_unittest; /* runners; NULL: here */
 };
 
 /* Name of the newest run, "" when there is none. */

@@ -22,7 +22,7 @@ run_of local >"$work/want"
 run_of loop --RUN_GPU=loopback >"$work/got"
 ok "four trials by loopback come to what they come to here" diff "$work/want" "$work/got"
 ok "nothing is left behind" same "" "$(leftovers)"
-ok "the run says by whom" same loopback "$(jq -r .settings.run_gpu trials/runs/r0001/run.json)"
+ok "the run says by whom" same loopback "$(jq -r .settings.runner trials/runs/r0001/run.json)"
 run_of wide_local --WIDTH=3 >"$work/want3"
 run_of wide --WIDTH=3 --RUN_GPU=loopback >"$work/got"
 ok "three at a time too" diff "$work/want3" "$work/got"
@@ -50,8 +50,10 @@ ok "steps that are skipped are not sent, proposals and promotions never" \
 run_of stays --RUN_GPU="$work/count a" --RUN_UNITTEST=local >"$work/got"
 ok "or here" diff "$work/want" "$work/got"
 ok "and then it is not sent" not grep unittest "$work/calls"
+ok "the name of the machine stays in a file of its own" same ./runs/r0001/runner.json \
+	"$(cd trials && grep -r -l -e "/count a" . | sort)"
 ok "no key of the run, no prompt and no reply travels" not sh -c 'for t in "$1"/in.*; do tar tf "$t"; done |
-	grep -e "/key$" -e prompt -e reply -e ledger' sh "$work"
+	grep -e "/key$" -e prompt -e reply -e ledger -e runner.json' sh "$work"
 ok "the keys of a step do" sh -c 'for t in "$1"/in.*; do tar tf "$t"; done | grep -q "/keys.judge$"' sh "$work"
 
 # another build there: each program has another hash
