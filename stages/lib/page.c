@@ -20,7 +20,8 @@ static const char STYLE[] =
 	"a{color:var(--accent)}.dim{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}"
 	".mid{color:var(--mid)}.cards{display:flex;flex-wrap:wrap;gap:.75rem;margin:1rem 0}"
 	".card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem;"
-	"flex:1 1 10rem}.card b{display:block;font-size:1.4rem}.card b .dim{font-size:.85rem;font-weight:400}.tag{display:inline-block;border:1px solid "
+	"flex:1 1 10rem}"
+	".card b{display:block;font-size:1.4rem}.card b .dim{font-size:.85rem;font-weight:400}.tag{display:inline-block;border:1px solid "
 	"var(--mid);color:var(--mid);border-radius:1rem;padding:0 .6rem;font-size:.8rem;margin-left:.5rem}"
 	".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}"
 	"th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}"
@@ -129,7 +130,8 @@ static void device_card(struct buf *out, const struct page_group *g)
 {
 	const char *label;
 	const struct page_machine *m = g->machine;
-	page_element(out, "<div class=card>Device<b>", m && m->name ? m->name : g->row[0]->device, "</b><span class=dim>");
+	page_element(out, "<div class=card>Device<b>", m && m->name ? m->name : g->row[0]->device,
+		     "</b><span class=dim>");
 	if (label_of(g->row[0], &label)) {
 		buf_addf(out, "%s: never a GPU speed", label);
 	} else if (m) {

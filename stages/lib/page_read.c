@@ -112,7 +112,7 @@ void page_read_gpu(const char *base, const struct page_row *champion, const cJSO
 	keep->verdict = champion ? read_json(base, "trials/%s/confirm.json", champion->trial) : NULL;
 	const cJSON *data = keep->verdict ? json_get(keep->verdict, "data") : NULL;
 	const cJSON *roof = data ? json_get(data, "roofline") : NULL;
-	if (!cJSON_IsArray(roof))
+	if (!roof || !cJSON_IsArray(roof))
 		return;
 	for (const cJSON *w = roof->child; w && g->sizes < PAGE_SIZES; w = w->next) {
 		struct page_size *s = &keep->size[g->sizes++];

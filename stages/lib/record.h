@@ -53,5 +53,7 @@ int record_history(const struct closed *c, struct err *e);
 int record_champion(const struct closed *c, struct err *e);
 /* On a GPU: evidence/cuda-K.cubin, .ptx and, where nvdisasm is installed, .sass of a champion's folder. */
 int record_code(const struct closed *c, const char *dir, struct err *e);
+/* The trial of the same problem and device that was start/ as it is shipped: 1 and *out to be freed, or 0. */
+int record_start(const struct closed *c, struct closed *out);
 
 #endif

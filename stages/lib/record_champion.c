@@ -41,6 +41,29 @@ static void put_ratio(struct buf *b, const cJSON *data, const char *key, const c
 		buf_addc(b, '\n');
 }
 
+/* What start/ gives by itself, so that nobody takes it for found. Without such a trial nothing is said. */
+static void put_start(struct buf *b, const struct closed *c)
+{
+	struct closed s;
+	if (!record_start(c, &s))
+		return;
+	const cJSON *was = s.promote.data, *now = c->promote.data;
+	/* Timed while nothing was kept: then the champion it met was the baseline. */
+	const char *key = json_get_num(was, "ratio_baseline", 0) > 0 ? "ratio_baseline"
+			  : s.before ? "" : "ratio";
+	double worth = *key ? json_get_num(was, key, 0) : 0, all = json_get_num(now, "ratio_baseline", 0);
+	if (*key)
+		put_ratio(b, was, key, "start/ by itself, no work of the loop, against the baseline");
+	if (s.number == c->number)
+		buf_adds(b, "- this is start/ itself: the loop has found nothing yet\n");
+	else if (c->before && strcmp(c->before, s.trial.id) == 0)
+		put_ratio(b, now, "ratio", "found by the loop beyond start/");
+	else if (worth > 0 && all > 0)
+		buf_addf(b, "- found by the loop beyond start/: %.3fx (of the two ratios to the baseline)\n",
+			 all / worth);
+	closed_free(&s);
+}
+
 static int write_readme(const struct closed *c, const char *dir, struct err *e)
 {
 	char path[TRIAL_PATH];
@@ -53,6 +76,7 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 		buf_adds(&b, "EMULATED on a processor: the figures are not GPU speeds.\n\n");
 	put_ratio(&b, d, "ratio_baseline", "faster than the baseline by");
 	put_ratio(&b, d, "ratio", "faster than the champion before it by");
+	put_start(&b, c);
 	if (*c->title)
 		buf_addf(&b, "- change: %s\n", c->title);
 	buf_addf(&b, "- candidate: %s\n", c->candidate);

@@ -15,6 +15,10 @@ jq '.start = "start"' specs/fake_add/spec.json >t && mv t specs/fake_add/spec.js
 cp -r specs "$work/specs"
 ok "a run of two: start/ and one more" has 'run r0001 is done' make iterate SPEC=fake_add DEVICE=cuda PROPOSER=sweep N=2
 ok "both are kept" same 2 "$(jq -s 'map(select(.kept)) | length' trials/log.jsonl)"
+own=champion/fake_add/.v/fake-gpu-tests
+ok "the champion's own page knows start/" grep -q '^- start/ by itself, no work of the loop, against the baseline: [12]\.' $own-0002/README.md
+ok "and what was found" grep -q '^- found by the loop beyond start/: 1\.[3-9]' $own-0002/README.md
+ok "start/ itself was not found" grep -q 'this is start/ itself' $own-0001/README.md
 for rival in slow:500 fast:300; do
 	echo "{\"spec\": \"fake_add\", \"workload\": \"plain\", \"gpu\": \"Fake GPU (tests)\", \"rival\": \"${rival%:*}\", \"cold_us\": ${rival#*:}}"
 done >reports/compare-1.jsonl
