@@ -7,8 +7,9 @@ times the L2 (nothing of the inputs is left, no line is dirty), start event, ope
 take turns, rep by rep, so that clock and power are the same for all. Outputs are compared with the first rival's.
 Prints one JSON object a line.
 
-  python3 tests/gpu/compare.py [--reps 200] [--specs rmsnorm,softmax] [--no-compile] [--list]
+  python3 tests/gpu/compare.py [--reps 200] [--specs rmsnorm,softmax] [--no-compile] [--quick] [--list]
 
+--quick: 30 reps and no torch.compile, which takes longer than all measurements (all specs within a minute).
 --list needs neither torch nor a GPU: it prints what would be measured. A rival that fails is a line with "error".
 """
 import argparse
@@ -114,17 +115,21 @@ def paged_decode(t, a):
     op = lambda: t.F.scaled_dot_product_attention(q, rows(k), rows(v), attn_mask=mask, scale=0.1, enable_gqa=True)
     rivals = {"gather_sdpa": op}
     try:
-        import flashinfer
-    except ImportError:
-        return rivals
+        rivals["flashinfer"] = flashinfer_decode(torch, a, q, k, v, table, lens)
+    except Exception as e:  # not there, or nothing here to build its kernels with
+        t.note("flashinfer", e)
+    return rivals
+
+
+def flashinfer_decode(torch, a, q, k, v, table, lens):
+    import flashinfer
     used = (lens + a["PAGE"] - 1) // a["PAGE"]
     indptr = torch.cat([torch.zeros(1, device="cuda", dtype=torch.int64), used.cumsum(0)]).int()
     flat = torch.cat([table[i, : int(used[i])] for i in range(a["B"])]).int()
     wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(torch.empty(128 << 20, dtype=torch.uint8, device="cuda"), "NHD")
     wrapper.plan(indptr, flat, ((lens - 1) % a["PAGE"] + 1).int(), a["H"], a["HKV"], a["D"], a["PAGE"],
                  q_data_type=torch.bfloat16, sm_scale=0.1)
-    rivals["flashinfer"] = lambda: wrapper.run(q[:, :, 0], (k, v))
-    return rivals
+    return lambda: wrapper.run(q[:, :, 0], (k, v))
 
 
 def topk(t, a):
@@ -145,6 +150,13 @@ class Tools:
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
         self.noise = torch.ones(3 * l2 // 4, dtype=torch.int32, device="cuda")
         self.sink = torch.empty((), dtype=torch.int64, device="cuda")
+        self.base = {}
+
+    def line(self, **fields):
+        print(json.dumps({**self.base, **fields}), flush=True)
+
+    def note(self, rival, e):
+        self.line(rival=rival, error=f"{type(e).__name__}: {e}"[:200])
 
     def randn(self, *shape, bf16=False):
         x = self.torch.randn(*shape, device="cuda")
@@ -208,31 +220,40 @@ def agree(torch, a, b):
 
 def measure(tools, name, workload, axes, size, flops, reps):
     torch = tools.torch
-    base = {"spec": name, "workload": workload, "axes": axes, "gpu": torch.cuda.get_device_name(0),
-            "torch": torch.__version__}
+    tools.base = {"spec": name, "workload": workload, "axes": axes, "gpu": torch.cuda.get_device_name(0),
+                  "torch": torch.__version__}
     made, us = {}, {}
-    for rival, op in PROBLEMS[name](tools, axes).items():
+    try:
+        rivals = PROBLEMS[name](tools, axes)
+    except Exception as e:
+        tools.note("all", e)
+        return
+    for rival, op in rivals.items():
         if op is None:
             continue
         try:
             made[rival] = Rival(tools, op)
             us[rival] = []
         except Exception as e:  # one rival's trouble is a line, not the end
-            torch.cuda.synchronize()
-            print(json.dumps({**base, "rival": rival, "error": f"{type(e).__name__}: {e}"[:200]}), flush=True)
+            tools.note(rival, e)
     for rep in range(reps + 10):
-        for rival, r in made.items():
-            t = r.time()
+        for rival, r in list(made.items()):
+            try:
+                t = r.time()
+            except Exception as e:  # as of an event that was not recorded
+                tools.note(rival, e)
+                del made[rival]
+                continue
             if rep >= 10:
                 us[rival].append(t)
     first = next(iter(made.values()), None)
     for rival, r in made.items():
         v = sorted(us[rival])
         mid = statistics.median(v)
-        print(json.dumps({**base, "rival": rival, "cold_us": round(mid, 3), "p5_us": round(v[len(v) // 20], 3),
-                          "p95_us": round(v[len(v) * 19 // 20], 3), "reps": len(v), "events_in_graph": r.inside,
-                          "tb_s": round(size / mid / 1e6, 3), "tflops": round(flops / mid / 1e6, 1),
-                          "differs_from_first": agree(torch, r.out, first.out)}), flush=True)
+        tools.line(rival=rival, cold_us=round(mid, 3), p5_us=round(v[len(v) // 20], 3),
+                   p95_us=round(v[len(v) * 19 // 20], 3), reps=len(v), events_in_graph=r.inside,
+                   tb_s=round(size / mid / 1e6, 3), tflops=round(flops / mid / 1e6, 1),
+                   differs_from_first=agree(torch, r.out, first.out))
 
 
 def main():
@@ -240,8 +261,11 @@ def main():
     p.add_argument("--reps", type=int, default=200)
     p.add_argument("--specs", default="")
     p.add_argument("--no-compile", action="store_true")
+    p.add_argument("--quick", action="store_true")
     p.add_argument("--list", action="store_true")
     o = p.parse_args()
+    if o.quick:
+        o.reps, o.no_compile = min(o.reps, 30), True
     todo = [w for w in workloads([s for s in o.specs.split(",") if s])]
     if o.list:
         for name, workload, axes, size, flops in todo:
@@ -252,6 +276,9 @@ def main():
         tools = Tools(not o.no_compile)
     except ImportError:
         print("compare: torch is not installed", file=sys.stderr)
+        return 4
+    except (RuntimeError, AssertionError) as e:  # a build of torch, or a machine, without a GPU
+        print(f"compare: {e}", file=sys.stderr)
         return 4
     with tools.torch.no_grad():
         for w in todo:
