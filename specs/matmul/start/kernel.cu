@@ -9,7 +9,7 @@
  * fixed order. The plan decides how many parts a shape needs to fill the device.
  *
  * `matmul4` copies 16 bytes at a time and needs n and k to be multiples of four; `matmul1` copies single
- * floats and takes every shape.
+ * floats and takes every shape. `small` is for few results of short sums.
  */
 #include <cuda_pipeline_primitives.h>
 
@@ -195,4 +195,33 @@ matmul_sum(const float *__restrict__ part, float *__restrict__ c, int count, int
 			s += part[(long long)p * count + i];
 		c[i] = s;
 	}
+}
+
+/*
+ * For few results of short sums, where the launches and the filling of the pipeline above would take longer than the
+ * work: 16 x 16 results a block, one a thread, 64 of k at a time.
+ */
+extern "C" __global__ void __launch_bounds__(256)
+small(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, int m, int n, int k)
+{
+	__shared__ float as[16][65], bs[64][16];
+	int tx = threadIdx.x % 16, ty = threadIdx.x / 16, row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
+	float sum = 0.0f;
+
+	for (int from = 0; from < k; from += 64) {
+#pragma unroll
+		for (int i = 0; i < 64; i += 16) {
+			as[ty][i + tx] = row < m && from + i + tx < k
+				? a[(long long)row * k + from + i + tx] : 0.0f;
+			bs[i + ty][tx] = col < n && from + i + ty < k
+				? b[(long long)(from + i + ty) * n + col] : 0.0f;
+		}
+		__syncthreads();
+#pragma unroll 16
+		for (int q = 0; q < min(64, k - from); q++)
+			sum += as[ty][q] * bs[q][tx];
+		__syncthreads();
+	}
+	if (row < m && col < n)
+		c[(long long)row * n + col] = sum;
 }

@@ -9,6 +9,7 @@
  *   gemm        stores bf16 through a swizzled staging tile and TMA
  *   gemm_part   stores fp32 sums of a part of k to `part`, rows `pitch` apart
  *   add_parts   adds the parts in a fixed order and rounds
+ *   small       few results of short sums, on the ordinary cores
  *   pad         copies a matrix to rows that TMA can address (16-byte multiples)
  *
  * TMA needs row strides of 16 bytes: k and n multiples of 8. Other shapes are padded first and stored by
@@ -375,4 +376,38 @@ pad(const bf16 *__restrict__ from, bf16 *__restrict__ to, int cols, int pitch)
 				word[j / 2] |= (u32)at[col + j] << j % 2 * 16;
 		row[col / 8] = make_uint4(word[0], word[1], word[2], word[3]);
 	}
+}
+
+__device__ static float widened(bf16 v)
+{
+	return __uint_as_float((u32)v << 16);
+}
+
+/*
+ * For few results of short sums, where the launches and the filling of the pipeline above would take longer than the
+ * work: 16 x 16 results a block, one a thread, 64 of k at a time.
+ */
+extern "C" __global__ void __launch_bounds__(256)
+small(const bf16 *__restrict__ a, const bf16 *__restrict__ b, bf16 *__restrict__ c, int m, int n, int k)
+{
+	__shared__ float as[16][65], bs[64][16];
+	int tx = threadIdx.x % 16, ty = threadIdx.x / 16, row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
+	float sum = 0.0f;
+
+	for (int from = 0; from < k; from += 64) {
+#pragma unroll
+		for (int i = 0; i < 64; i += 16) {
+			as[ty][i + tx] = row < m && from + i + tx < k
+				? widened(a[(long long)row * k + from + i + tx]) : 0.0f;
+			bs[i + ty][tx] = col < n && from + i + ty < k
+				? widened(b[(long long)(from + i + ty) * n + col]) : 0.0f;
+		}
+		__syncthreads();
+#pragma unroll 16
+		for (int q = 0; q < min(64, k - from); q++)
+			sum += as[ty][q] * bs[q][tx];
+		__syncthreads();
+	}
+	if (row < m && col < n)
+		c[(long long)row * n + col] = (bf16)round_pair(sum, 0.0f);
 }

@@ -41,26 +41,28 @@ silu_mul(const __nv_bfloat16 *__restrict__ a, const __nv_bfloat16 *__restrict__ 
 	const uint4 *av = (const uint4 *)a, *bv = (const uint4 *)b;
 	uint4 *yv = (uint4 *)y;
 
-	if ((int)(blockIdx.x + 1) * ITEMS * BLOCK <= n / 8) {
-		uint4 p[ITEMS], q[ITEMS];
+	uint4 p[ITEMS], q[ITEMS];
+	int vectors = n / 8;
+
 #pragma unroll
-		for (int i = 0; i < ITEMS; i++) {
+	for (int i = 0; i < ITEMS; i++) {
+		p[i] = q[i] = make_uint4(0, 0, 0, 0);
+		if (first + i * BLOCK < vectors) {
 			p[i] = LOAD(av + first + i * BLOCK);
 			q[i] = LOAD(bv + first + i * BLOCK);
 		}
-#pragma unroll
-		for (int i = 0; i < ITEMS; i++) {
-			p[i].x = gate2(p[i].x, q[i].x);
-			p[i].y = gate2(p[i].y, q[i].y);
-			p[i].z = gate2(p[i].z, q[i].z);
-			p[i].w = gate2(p[i].w, q[i].w);
-			STORE(yv + first + i * BLOCK, p[i]);
-		}
-		return;
 	}
-	for (int i = 0; i < ITEMS; i++) { /* the last block */
-		int at = (first + i * BLOCK) * 8;
-		for (int k = at; k < at + 8 && k < n; k++)
-			y[k] = __float2bfloat16(silu(__bfloat162float(a[k])) * __bfloat162float(b[k]));
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++) {
+		p[i].x = gate2(p[i].x, q[i].x);
+		p[i].y = gate2(p[i].y, q[i].y);
+		p[i].z = gate2(p[i].z, q[i].z);
+		p[i].w = gate2(p[i].w, q[i].w);
+		if (first + i * BLOCK < vectors)
+			STORE(yv + first + i * BLOCK, p[i]);
+	}
+	if (blockIdx.x == gridDim.x - 1 && threadIdx.x < n % 8) { /* what is no whole vector */
+		int at = vectors * 8 + threadIdx.x;
+		y[at] = __float2bfloat16(silu(__bfloat162float(a[at])) * __bfloat162float(b[at]));
 	}
 }

@@ -20,26 +20,28 @@ vector_add(const float *__restrict__ x, const float *__restrict__ y, float *__re
 	const float4 *xv = (const float4 *)x, *yv = (const float4 *)y;
 	float4 *ov = (float4 *)out;
 
-	if ((int)(blockIdx.x + 1) * ITEMS * BLOCK <= n / 4) {
-		float4 a[ITEMS], b[ITEMS];
+	float4 a[ITEMS], b[ITEMS];
+	int vectors = n / 4;
+
 #pragma unroll
-		for (int i = 0; i < ITEMS; i++) {
+	for (int i = 0; i < ITEMS; i++) {
+		a[i] = b[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+		if (first + i * BLOCK < vectors) {
 			a[i] = LOAD(xv + first + i * BLOCK);
 			b[i] = LOAD(yv + first + i * BLOCK);
 		}
-#pragma unroll
-		for (int i = 0; i < ITEMS; i++) {
-			a[i].x += b[i].x;
-			a[i].y += b[i].y;
-			a[i].z += b[i].z;
-			a[i].w += b[i].w;
-			STORE(ov + first + i * BLOCK, a[i]);
-		}
-		return;
 	}
-	for (int i = 0; i < ITEMS; i++) { /* the last block */
-		int at = (first + i * BLOCK) * 4;
-		for (int k = at; k < at + 4 && k < n; k++)
-			out[k] = x[k] + y[k];
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++) {
+		a[i].x += b[i].x;
+		a[i].y += b[i].y;
+		a[i].z += b[i].z;
+		a[i].w += b[i].w;
+		if (first + i * BLOCK < vectors)
+			STORE(ov + first + i * BLOCK, a[i]);
+	}
+	if (blockIdx.x == gridDim.x - 1 && threadIdx.x < n % 4) { /* what is no whole vector */
+		int at = vectors * 4 + threadIdx.x;
+		out[at] = x[at] + y[at];
 	}
 }
