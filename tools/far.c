@@ -160,6 +160,69 @@ static int unpack(struct far *f, struct err *e)
 	return 0;
 }
 
+/* --- which GPUs here --- */
+
+/* At home a start of make asks the driver which GPUs will do, and its steps read the answer. Here hello
+ * begins that, and the first step keeps it for the others: a third of a second each. By machine and boot,
+ * for a folder may be shared; by what the run's GPU is. "" without a GPU. */
+static void gpus_path(const struct far *f, char out[TRIAL_PATH])
+{
+	char name[TRIAL_PATH], boot[64] = "", sha[HASH_HEX];
+	out[0] = '\0';
+	run_path(name, f->run, RUNNER_DEVICE);
+	const struct tar_file *t = tar_find(&f->tar, name);
+	int fd = t ? open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return;
+	ssize_t n = read(fd, boot, sizeof boot - 1);
+	close(fd);
+	boot[n > 0 ? strcspn(boot, "\n") : 0] = '\0';
+	hash_hex(t->data, t->len, sha);
+	if (trial_name_ok(boot))
+		snprintf(out, TRIAL_PATH, "%s/gpus-%.16s-%s.json", FOLDER, sha, boot);
+}
+
+static void gpus_of_run(const struct far *f, char out[TRIAL_PATH * 2])
+{
+	char name[TRIAL_PATH];
+	run_path(name, f->run, "gpus.json");
+	snprintf(out, TRIAL_PATH * 2, "%s/%s", f->scratch, name);
+}
+
+/* Best effort, both: without it the stage asks itself. */
+static void gpus_bring(const struct far *f)
+{
+	char kept[TRIAL_PATH], here[TRIAL_PATH * 2];
+	gpus_path(f, kept);
+	gpus_of_run(f, here);
+	if (*kept && file_exists(kept))
+		file_copy(kept, here, NULL);
+}
+
+static void gpus_keep(const struct far *f)
+{
+	char kept[TRIAL_PATH], here[TRIAL_PATH * 2];
+	gpus_path(f, kept);
+	gpus_of_run(f, here);
+	if (*kept && !file_exists(kept) && file_exists(here))
+		file_copy(here, kept, NULL);
+}
+
+static void gpus_forget(void)
+{
+	DIR *d = opendir(FOLDER);
+	struct dirent *f;
+	while (d && (f = readdir(d))) {
+		char path[TRIAL_PATH];
+		if (strncmp(f->d_name, "gpus-", 5) != 0 || strlen(f->d_name) > 100)
+			continue;
+		snprintf(path, sizeof path, "%s/%.100s", FOLDER, f->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+}
+
 /* --- a step --- */
 
 /* Whoever sent us here hung up: nobody wants the answer, and the GPU is for others. */
@@ -307,7 +370,12 @@ static int do_step(struct far *f, struct err *e)
 	if (!run_name_ok(run) || strcmp(stage, "propose") == 0 || strcmp(stage, "promote") == 0)
 		return err_set(e, EX_BADINPUT, "%s is not done on a runner", stage);
 	snprintf(f->run, sizeof f->run, "%s", run);
-	return make_scratch(f, e) || unpack(f, e) || run_stage(f, target, e) || collect(f, target, e) ? -1 : 0;
+	if (make_scratch(f, e) || unpack(f, e))
+		return -1;
+	gpus_bring(f);
+	int rc = run_stage(f, target, e);
+	gpus_keep(f);
+	return rc ? rc : collect(f, target, e);
 }
 
 /* --- hello --- */
@@ -338,6 +406,7 @@ static int do_hello(struct far *f, struct err *e)
 	struct jsonw w = {0};
 	jw_obj(&w, NULL);
 	jw_str(&w, "schema", RUNNER_SCHEMA);
+	gpus_forget();
 	int rc = make_scratch(f, e) || describe(f, json_get_str(f->request, "device", NULL), &w, e) ? -1 : 0;
 	jw_obj(&w, "tools");
 	for (size_t i = 0; i < sizeof tools / sizeof *tools && !rc; i++) {

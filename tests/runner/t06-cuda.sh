@@ -30,6 +30,8 @@ ok "the trial is closed, by its figures" test "$(jq -r .verdict trials/0001/prom
 ok "the ticks recompute" "$bin/recheck" trials/0001/bench.json
 ok "which GPUs there are is known there only" not test -e trials/runs/r0001/gpus.json
 ok "the lane was held there" sh -c 'ls "$1"/far/trials/.lock/lane-GPU-* && test ! -e trials/.lock/lane-*' sh "$work"
+ok "the driver was asked once for all steps" same 1 "$(ls "$work"/far/trials/.far/gpus-*.json | wc -l)"
+ok "and nothing else is left there" same "" "$(find "$work/far/trials" -type f ! -path '*/.lock/*' ! -name 'gpus-*')"
 
 # A run holds for a model, also behind a runner: what answers there may be another card tomorrow.
 cat >"$work/flaky" <<END
