@@ -174,6 +174,8 @@ void summary_banner(const struct run *r)
 	if (*run_str(r, "device_why", ""))
 		printf("  device    %s\n", run_str(r, "device_why", ""));
 	summary_lanes(r);
+	if (*run_str(r, "runner", ""))
+		printf("  runner    %s: compiled, judged and timed there\n", run_str(r, "runner", ""));
 	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
 	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
 	       (long long)r->seed);

@@ -70,6 +70,26 @@ ok "slurm: a word that is none" code 2 tools/runners/slurm -p 'a b'
 echo 1 >"$work/trouble"
 ok "slurm: no node now" code 75 go --RUN_GPU=slurm
 
+rm "$work/trouble"
+: >"$work/said"
+cd "$root" || exit 1
+mkdir -p "$work/stub"
+printf '#!/bin/sh\nls -d Makefile stages/guard.c tools/far.c\necho "make $*"\n' >"$work/stub/make"
+chmod +x "$work/stub/make"
+if [ "$build" = "$root/.build" ]; then
+	ok "ssh --install copies the programs" has 'installed in new:touch2' tools/runners/ssh --install new touch2
+	ok "the very ones" cmp "$bin/judge" "$work/home/touch2/.build/bin/judge"
+	cd "$work/tree" || exit 1
+	ok "which then do a trial" has 'is done' go --RUN_GPU='ssh new touch2'
+	ok "and need no pins of their own" not test -e "$(ls -d trials/runs/r* | tail -n 1)/pins.jsonl"
+fi
+cd "$root" || exit 1
+ok "ssh --build copies the sources and makes them there" has 'make all' \
+	env PATH="$work/stub:$PATH" tools/runners/ssh --build other3 touch3
+ok "sources" test -s "$work/home/touch3/tools/make/build.mk" -a ! -e "$work/home/touch3/.build"
+cd "$work/tree" || exit 1
+
+echo 1 >"$work/trouble"
 # a run that was begun on one machine goes on on another of the same kind
 ok "a run whose machine is away stops" code 75 sh -c '"$1/iterate" --SPEC=vector_add --DEVICE=sim --N=1 --NEW=1 \
 	--PROPOSER=sweep --RUN_GPU=loopback --RUN_UNITTEST=slurm' sh "$bin"
