@@ -35,10 +35,10 @@ ok "and the very report that they come from" same "$(jq -r .inputs.device trials
 
 ok "DEVICE=cuda goes on with it" has "resuming: 0 of 3" iterate --WIDTH=2 --DEVICE=cuda
 ok "DEVICE=emu does not" code 2 iterate --WIDTH=2 --DEVICE=emu
-ok "a GPU with another L2 does not, in words" has "l2_bytes is 4194304 here, 2097152 in the run" \
-	sh -c "echo FAKE_CUDA_L2=4194304 >>'$work/gpu/fake.conf'; '$bin/iterate'"
+ok "a GPU with another L2 does not, in words" has "l2_bytes is 4194304 here, 65536 in the run" \
+	sh -c "sed -i '1i FAKE_CUDA_L2=4194304' '$work/gpu/fake.conf'; '$bin/iterate'"
 ok "and with exit 4" code 4 "$bin/iterate"
-echo FAKE_CUDA_GPUS=1 >"$work/gpu/fake.conf"
+printf '%s\n' FAKE_CUDA_GPUS=1 FAKE_CUDA_GRANULE=16384 FAKE_CUDA_L2=65536 >"$work/gpu/fake.conf"
 ok "one GPU of the two is enough" has "lanes     1 GPU: free" "$bin/iterate"
 ok "no driver: exit 4" code 4 env LD_LIBRARY_PATH= CUDA_VISIBLE_DEVICES= "$bin/iterate"
 ok "no driver: a reason" has "no GPU here will do: " env LD_LIBRARY_PATH= CUDA_VISIBLE_DEVICES= "$bin/iterate"
