@@ -203,6 +203,7 @@ static int symbols_read(struct elf *x, const struct symbols *all, const struct c
 			snprintf(c->undefined_name, sizeof c->undefined_name, "%.*s", CUBIN_NAME - 1, s.name);
 		if (s.type == STT_FUNC_ && s.section && s.other & STO_ENTRY && add_entry(x, c, &s))
 			return -1;
+		c->calls |= s.type == STT_FUNC_ && s.section && !(s.other & STO_ENTRY);
 		/* a __constant__ has an address, and a kernel can write there */
 		int fixed = starts(in.name, ".nv.constant3"), init = fixed || !strcmp(in.name, ".nv.global.init");
 		if (s.type != STT_OBJECT_ || (!init && strcmp(in.name, ".nv.global")))

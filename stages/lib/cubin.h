@@ -59,6 +59,8 @@ struct cubin {
 	int reload;                             /* one of them is local or hidden */
 	struct cubin_global global[CUBIN_GLOBALS];
 	uint64_t global_bytes, const_bytes;     /* .nv.global*, .nv.constant3 */
+	int calls;                              /* has functions that are called: one that calls itself takes
+	                                         * stack that no record tells of */
 	int init_code;                          /* runs something when loaded */
 	int undefined;                          /* symbols that nothing defines */
 	char undefined_name[CUBIN_NAME];

@@ -5,10 +5,13 @@
  */
 #include "gpu_run.h"
 #include "buf.h"
+#include "cubin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { STACK = 1024 }; /* of a thread, as the driver grants it unless a kernel is known to need more */
 
 struct value {
 	_Alignas(64) uint8_t b[128];
@@ -136,6 +139,8 @@ static int functions_bind(struct gpu_prepared *p, char text[GPU_TEXT], struct er
 			if (!strcmp(p->launch[k].entry, entry))
 				p->launch[k].f = f;
 	}
+	if (p->m->cubin->calls && p->local < STACK)
+		p->local = STACK;
 	p->loads = p->m->loads;
 	return 0;
 }

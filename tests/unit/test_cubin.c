@@ -221,6 +221,26 @@ static void unread_variables_do_not_count(void **state)
 	box_result_free(&r);
 }
 
+/* A function that calls itself leaves its stack behind, and no record says how much. */
+static void calls_are_seen(void **state)
+{
+	static const char *const source[] = {
+		"__device__ __noinline__ int f(int *z, int n) { volatile int a[16]; for (int i = 0; i < 16; i++) a[i] = z[i];"
+		"return n > 0 ? f(z, n - 1) + a[n & 15] : a[0]; }\n" K "(int *z) { *z = f(z, *z); }",
+		K "(int *z) { *z = 1; }"};
+	static struct cubin c;
+	(void)state;
+	need_toolkit();
+	for (int i = 0; i < 2; i++) {
+		struct buf data = BUF_INIT;
+		struct box_result r = compile((struct box_request){.source = source[i]});
+		read_module(&r, &data, &c);
+		assert_int_equal(c.calls, i == 0);
+		buf_free(&data);
+		box_result_free(&r);
+	}
+}
+
 /* A kernel can write to a constant, by its address. */
 static void constants_are_put_back(void **state)
 {
@@ -485,6 +505,7 @@ int main(void)
 		cmocka_unit_test(our_own_code_is_not_gated),
 		cmocka_unit_test(facts_are_read),
 		cmocka_unit_test(unread_variables_do_not_count),
+		cmocka_unit_test(calls_are_seen),
 		cmocka_unit_test(constants_are_put_back),
 		cmocka_unit_test(long_names_do_not_hide),
 		cmocka_unit_test(same_text_same_bytes),

@@ -147,6 +147,7 @@ static void stashes(void)
 	stash("local memory beyond the frame, to 512 bytes", (struct entry){"local_beyond", sms * 8, 256, 128, 0, 0});
 	stash("local memory beyond the frame, to 1 KiB", (struct entry){"local_beyond", sms * 8, 256, 256, 0, 0});
 	stash("stack taken at run time, 512 bytes", (struct entry){"stack_taken", sms * 8, 256, 128, 0, 0});
+	stash("stack of a function that calls itself", (struct entry){"calls_itself", sms * 8, 256, 3, 0, 0});
 	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0});
 	for (int i = 64; i <= 1 << 22; i *= 8) {
 		char text[64];
@@ -236,9 +237,9 @@ static void windows(void)
 		int ok = load(w, &k, 1, 8);
 		for (int j = 0; ok && j < 4; j++) {
 			ok = run(w, 0, got, 64, &r) == WORKER_OK;
-			wrong += got[0];
+			wrong += j ? got[0] : 0; /* the first is made twice, and counts both times */
 		}
-		snprintf(text, sizeof text, "%s, 8 windows: %u of 32 saw what an earlier one wrote; %lld ns", name[i], wrong,
+		snprintf(text, sizeof text, "%s, 8 windows: %u of 24 saw what an earlier one wrote; %lld ns", name[i], wrong,
 			 (long long)r.elapsed_ns);
 		stopped(ok && wrong == 0, text);
 		worker_stop(w);

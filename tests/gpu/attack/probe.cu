@@ -97,6 +97,27 @@ ENTRY(stack_taken)
 	found(out, n, 1);
 }
 
+/* The same by a function that calls itself: no frame of the entry's. */
+static __device__ __noinline__ u32 deep(u32 *out, int depth, u32 look)
+{
+	volatile u32 a[32];
+	u32 n = 0;
+	for (u32 i = 0; i < 32; i++) {
+		if (!look)
+			a[i] = mark(i);
+		else
+			n += a[i] == mark(i);
+	}
+	if (depth > 0)
+		n += deep(out, depth - 1, look);
+	return n + (a[depth & 31] == 77);
+}
+
+ENTRY(calls_itself)
+{
+	found(out, deep(out, words, out[2]), 1);
+}
+
 /* Module memory: `words` words past a variable. */
 __device__ u32 variable[4];
 
