@@ -50,6 +50,10 @@ run_json) mkdir -p trials/runs/r0001; echo '{}' >trials/runs/r0001/run.json; sen
 pins) mkdir -p trials/runs/r0001; echo '{}' >trials/runs/r0001/pins.jsonl; send ;;
 key) mkdir -p trials/runs/r0001; head -c 32 /dev/zero >trials/runs/r0001/key; send ;;
 aa) mkdir -p trials/runs/r0001; echo '{}' >trials/runs/r0001/aa-01234567.json; send ;;
+aa_of_its_own) mkdir -p trials/runs/r0003; cd trials/runs/r0003 || exit 1
+	echo "samples of $target" >aa-01234567.raw
+	echo "{\"raw_sha256\": \"$(sha256sum <aa-01234567.raw | cut -d' ' -f1)\"}" >aa-01234567.json
+	cd ../../.. || exit 1; send ;;
 none) rm "$target"; send failure.json 2>/dev/null || send ;;
 text) echo '{"no": "verdict"}' >"$target"; send ;;
 trial) verdict '.trial = "0002"'; send ;;
@@ -150,4 +154,13 @@ echo "same judge" >"$work/mode"
 ok "an honest far side: the next run is a run" has 'run r0002 is done' go
 ok "and kept or rejected by its figures" same "$(jq -r .data.closed_by.step trials/0002/promote.json)" \
 	"$(jq -r 'if .data.kept then "null" else "bench" end' trials/0002/promote.json)"
+# Two trials at a time may measure the same host for themselves: the first one's stands, the other measures
+# again with it.
+echo "aa_of_its_own bench" >"$work/mode"
+ok "a second A/A measurement of the same host" code 75 "$bin/iterate" --SPEC=vector_add --DEVICE=sim \
+	--PROPOSER=sweep --N=2 --RUN_GPU="$work/evil"
+ok "the first one stands" same "samples of trials/0003/bench.json" "$(cat trials/runs/r0003/aa-01234567.raw)"
+ok "and its trial is closed" test -s trials/0003/promote.json -a ! -e trials/0004/bench.json
+rm "$work/mode"
+ok "the other one goes on with it" has 'run r0003 is done' "$bin/iterate" --resume
 finish

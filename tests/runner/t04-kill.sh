@@ -40,4 +40,26 @@ ok "every step of every trial is there once" same $((14 * trials)) \
 echo "{\"schema\":\"touchstone/runner/1\",\"do\":\"hello\",\"device\":\"sim\"}" >"$work/request.json"
 ok "and what the killed left there goes with the next step" sh -c '
 	tar cf - --format=ustar -C "$1" request.json | "$1/there" >/dev/null && test -z "$(ls -A "$1/far/trials/.far")"' sh "$work"
+# The caller goes while a step is at work on a machine that its death does not reach: the step ends, and the
+# lane is free.
+printf '#!/bin/sh\nexec 3<&0\nsetsid -w "%s/there" <&3 &\nwait $!\n' "$work" >"$work/distant"
+chmod +x "$work/distant"
+setsid "$bin/iterate" --SPEC=vector_add --DEVICE=sim --PROPOSER=sweep --N=1 --SIM_SECONDS=120 \
+	--RUN_GPU="$work/distant" >"$work/said" 2>&1 &
+caller=$!
+until_true() { # until_true COMMAND...: at most ten seconds
+	for _ in $(seq 100); do "$@" && return; sleep 0.1; done
+	return 1
+}
+timing() { # a bench in a folder of the far side
+	for p in /proc/[0-9]*; do
+		[ "$(cat "$p/comm" 2>/dev/null)" = bench ] || continue
+		case $(readlink "$p/cwd") in "$work/far/"*) return 0 ;; esac
+	done
+	return 1
+}
+ok "a bench is at work there" until_true timing
+kill -9 -$caller
+ok "the caller is gone: so is its step, soon" until_true sh -c 'test -z "$(ls -A "$1/far/trials/.far")"' sh "$work"
+ok "with its process, and so the lane" not timing
 finish
