@@ -71,7 +71,7 @@ __device__ __forceinline__ void fetch(bf16 *tile, const bf16 *from, int first, i
 #pragma unroll
 	for (int i = threadIdx.x; i < ROWS * D / 8; i += THREADS) {
 		int r = i / (D / 8), g = i % (D / 8), in = first + r < len;
-		__pipeline_memcpy_async(cell<D>(tile, r, g), from + (in ? (long long)(first + r) * D + g * 8 : 0), 16,
+		__pipeline_memcpy_async(cell<D>(tile, r, g), from + (in ? (u32)((first + r) * D + g * 8) : 0u), 16,
 					in ? 0 : 16);
 	}
 }
@@ -83,20 +83,21 @@ __device__ __forceinline__ void run(const bf16 *q, const bf16 *k, const bf16 *v,
 	extern __shared__ uint4 shared16[];
 	bf16 *qs = (bf16 *)shared16, *tiles = qs + BM * D;
 	int first = (gridDim.y - 1 - blockIdx.y) * BM, head = blockIdx.x % heads, batch = blockIdx.x / heads;
-	long long mine = ((long long)batch * heads + head) * len * D;
 	long long theirs = ((long long)batch * (heads / group) + head / group) * len * D;
 	int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = warp * 16 * MT;
 	int steps = (min(len, first + BM) + BN - 1) / BN;
 	float acc[MT][D / 8][4] = {}, max[MT][2], sum[MT][2];
 	u32 qf[MT][D / 16][4];
 
-	fetch<D, BM>(qs, q + mine, first, len);
+	k += theirs;
+	v += theirs;
+	fetch<D, BM>(qs, q + (long long)blockIdx.x * len * D, first, len);
 	__pipeline_commit();
 #pragma unroll
 	for (int s = 0; s < STAGES - 1; s++) {
 		if (s < steps) {
-			fetch<D, BN>(tiles + s * 2 * BN * D, k + theirs, s * BN, len);
-			fetch<D, BN>(tiles + (s * 2 + 1) * BN * D, v + theirs, s * BN, len);
+			fetch<D, BN>(tiles + s * 2 * BN * D, k, s * BN, len);
+			fetch<D, BN>(tiles + (s * 2 + 1) * BN * D, v, s * BN, len);
 		}
 		__pipeline_commit();
 	}
@@ -116,28 +117,28 @@ __device__ __forceinline__ void run(const bf16 *q, const bf16 *k, const bf16 *v,
 		}
 	scale *= 1.4426950408889634f; /* powers of two below */
 
-	int now = 0, next = STAGES - 1;
+	int now = 0;
 #pragma unroll 1
 	for (int step = 0; step < steps; step++) {
 		if (STAGES > 1)
 			__pipeline_wait_prior(STAGES - 2);
 		__syncthreads(); /* this tile is there; everybody is done with the one overwritten next */
 		if (STAGES == 1) {
-			fetch<D, BN>(tiles, k + theirs, step * BN, len);
-			fetch<D, BN>(tiles + BN * D, v + theirs, step * BN, len);
+			fetch<D, BN>(tiles, k, step * BN, len);
+			fetch<D, BN>(tiles + BN * D, v, step * BN, len);
 			__pipeline_commit();
 			__pipeline_wait_prior(0);
 			__syncthreads();
 		} else {
+			int next = now == 0 ? STAGES - 1 : now - 1;
 			if (step + STAGES - 1 < steps) {
-				fetch<D, BN>(tiles + next * 2 * BN * D, k + theirs, (step + STAGES - 1) * BN, len);
-				fetch<D, BN>(tiles + (next * 2 + 1) * BN * D, v + theirs, (step + STAGES - 1) * BN, len);
+				fetch<D, BN>(tiles + next * 2 * BN * D, k, (step + STAGES - 1) * BN, len);
+				fetch<D, BN>(tiles + (next * 2 + 1) * BN * D, v, (step + STAGES - 1) * BN, len);
 			}
 			__pipeline_commit();
 		}
 		bf16 *ks = tiles + now * 2 * BN * D, *vs = ks + BN * D;
 		now = now + 1 == STAGES ? 0 : now + 1;
-		next = next + 1 == STAGES ? 0 : next + 1;
 		if (step * BN > first + row + 16 * MT - 1)
 			continue; /* all of these keys are beyond this warp's diagonal */
 
@@ -232,7 +233,7 @@ __device__ __forceinline__ void run(const bf16 *q, const bf16 *k, const bf16 *v,
 				continue;
 #pragma unroll
 			for (int d = 0; d < D / 8; d++)
-				*(u32 *)(o + mine + (long long)at * D + d * 8 + lane % 4 * 2) =
+				*(u32 *)(o + ((long long)blockIdx.x * len + at) * D + d * 8 + lane % 4 * 2) =
 					round_pair(acc[i][d][2 * h] * inv, acc[i][d][2 * h + 1] * inv);
 		}
 }
