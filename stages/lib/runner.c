@@ -115,7 +115,10 @@ static void environment(const char *env[ENV])
 	};
 	size_t n = 0;
 	char *list = xstrdup(getenv("RUNNER_ENV") ? getenv("RUNNER_ENV") : ""), *rest;
+	char far[4096];
 	env[n++] = "LC_ALL=C";
+	if (spawn_tool("far", far, sizeof far, NULL) == 0) /* loopback: of this very build */
+		env[n++] = xasprintf("TS_FAR=%s", far);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (getenv(names[i]))
 			env[n++] = xasprintf("%s=%s", names[i], getenv(names[i]));

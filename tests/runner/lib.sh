@@ -3,18 +3,9 @@
 # SPDX-License-Identifier: MIT
 . "$(dirname "$0")/../lib.sh"
 
-# What two runs of the same settings must agree on, wherever their steps were done.
-outcome() {
-	for promote in trials/[0-9]*/promote.json; do
-		jq -c '[.trial, .verdict, .reason.code, .data.candidate_sha256, .data.closed_by]' "$promote"
-	done
-}
-verdicts() { # with every step's verdict
-	for id in trials/[0-9]*; do
-		for step in a0/guard a0/unittest a1/propose tune judge bench confirm promote; do
-			jq -r --arg s "$step" '[.trial, $s, .verdict, .reason.code] | @tsv' "$id/$step.json"
-		done
-	done
+verdicts() { # of every step, in order of names
+	jq -r '[input_filename, .verdict, .reason.code] | @tsv' trials/[0-9]*/a?/[gpu][unr][aio]*.json trials/[0-9]*/[tbjcp]*.json |
+		grep -v -e proposal.json -e prereg
 }
 leftovers() { find trials -name '*.tmp.*' -o -path 'trials/.far/*' -o -name 'keys.*'; }
 
