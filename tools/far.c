@@ -2,7 +2,7 @@
  * far.c - the far side of a runner: an archive in, one step of one trial done, an archive out.
  *
  * Reads standard input to its end, writes standard output once, at the end. Works in a folder of its own,
- * trials/.far/NAME.tmp.PID, which is a record with one trial in it and goes when the step is done; the
+ * trials/.far/step.XXXXXX, which is a record with one trial in it and goes when the step is done; the
  * stage there is the very program that runs at home. Needs no network, no git, no key of the run: two keys
  * of this step come along (tools/runners/README.md). Timing lanes are those of the folder it is started in.
  *
@@ -14,6 +14,7 @@
 #include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
 #include "../stages/lib/jsonw.h"
+#include "../stages/lib/lock.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/tool.h"
@@ -93,19 +94,34 @@ static int parse(struct far *f, struct err *e)
 
 /* --- a folder of our own --- */
 
+/* Held while its maker lives, on whichever machine that is: the folder may be shared. */
+static int busy(const char *dir, int cmd)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[TRIAL_PATH + 8];
+	snprintf(path, sizeof path, "%s/busy", dir);
+	int fd = open(path, O_RDWR | O_CLOEXEC | (cmd == F_SETLK ? O_CREAT | O_EXCL : 0), 0600);
+	if (fd < 0)
+		return cmd == F_SETLK ? -1 : 0;
+	int rc = fcntl(fd, cmd, &l);
+	if (cmd == F_SETLK)
+		return rc; /* stays open, and goes with us */
+	close(fd);
+	return rc == 0 && l.l_type != F_UNLCK;
+}
+
 /* Those of killed ones. */
 static void sweep(void)
 {
 	DIR *d = opendir(FOLDER);
 	struct dirent *f;
 	while (d && (f = readdir(d))) {
-		const char *t = strstr(f->d_name, ".tmp.");
 		char path[TRIAL_PATH];
-		long pid = t ? strtol(t + 5, NULL, 10) : 0;
-		if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH && strlen(f->d_name) < 100) {
-			snprintf(path, sizeof path, "%s/%.100s", FOLDER, f->d_name);
+		if (strncmp(f->d_name, "step.", 5) != 0 || strlen(f->d_name) > 100)
+			continue;
+		snprintf(path, sizeof path, "%s/%.100s", FOLDER, f->d_name);
+		if (!busy(path, F_GETLK))
 			dir_remove(path, NULL);
-		}
 	}
 	if (d)
 		closedir(d);
@@ -114,12 +130,21 @@ static void sweep(void)
 static int make_scratch(struct far *f, struct err *e)
 {
 	char path[TRIAL_PATH + 32], to[PATH_MAX + 32];
+	struct lock lock;
 	if (!getcwd(f->root, sizeof f->root))
 		return err_sys(e, "cannot find my own folder");
+	if (dir_make("trials/.lock", e) || dir_make(FOLDER, e) || lock_take(&lock, "far", LOCK_ALONE, 20000, e))
+		return -1;
 	sweep();
-	snprintf(f->scratch, sizeof f->scratch, "%s/step.tmp.%ld", FOLDER, (long)getpid());
+	snprintf(path, sizeof path, "%s/step.XXXXXX", FOLDER);
+	int rc = !mkdtemp(path) || chmod(path, 0755) || busy(path, F_SETLK)
+		? err_sys(e, "cannot make a folder in '%s'", FOLDER) : 0;
+	lock_drop(&lock);
+	if (rc)
+		return -1;
+	snprintf(f->scratch, sizeof f->scratch, "%.100s", path);
 	snprintf(path, sizeof path, "%s/trials/.lock", f->scratch);
-	if (dir_remove(f->scratch, e) || dir_make("trials/.lock", e) || dir_make(path, e))
+	if (dir_make(path, e))
 		return -1;
 	snprintf(path, sizeof path, "%s/trials/.lock/lanes", f->scratch);
 	snprintf(to, sizeof to, "%s/trials/.lock", f->root);
@@ -278,7 +303,7 @@ static int run_stage(struct far *f, const char *target, struct err *e)
 {
 	const struct step_info *info = step_info(f->step);
 	char program[PATH_MAX];
-	const char *env[24];
+	static const char *env[24]; /* its strings live as long as we do */
 	if (program_of(info->program, program, e))
 		return -1;
 	const char *argv[] = {program, info->arg ? info->arg : target, info->arg ? target : NULL, NULL};

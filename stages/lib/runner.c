@@ -84,7 +84,8 @@ void runner_name(const char *command, char out[TRIAL_NAME])
 /* --- the command --- */
 
 /* Words of the command; the first is looked for among ours, then as usual. Never a shell. */
-static int words(const char *command, char **copy, const char *argv[WORDS], struct err *e)
+static int words(const char *command, char **copy, char ours[RUNNER_COMMAND], const char *argv[WORDS],
+		 struct err *e)
 {
 	char *rest, *w;
 	int n = 0;
@@ -95,11 +96,9 @@ static int words(const char *command, char **copy, const char *argv[WORDS], stru
 	if (!n || w)
 		return err_set(e, EX_BADUSE, "the runner '%.80s' is no command", command);
 	if (!strchr(argv[0], '/')) {
-		char *ours = xasprintf("tools/runners/%s", argv[0]);
+		snprintf(ours, RUNNER_COMMAND, "tools/runners/%.64s", argv[0]);
 		if (trial_name_ok(argv[0]) && file_exists(ours))
-			argv[0] = ours; /* stays: one a call */
-		else
-			free(ours);
+			argv[0] = ours;
 	}
 	return 0;
 }
@@ -140,9 +139,9 @@ int runner_call(const char *command, const struct buf *in, double wall_s, struct
 {
 	const char *argv[WORDS];
 	static const char *env[ENV]; /* built once: its strings live as long as we do */
-	char *copy, text[96];
+	char *copy, text[96], ours[RUNNER_COMMAND];
 	struct spawn_result r;
-	if (words(command, &copy, argv, e)) {
+	if (words(command, &copy, ours, argv, e)) {
 		free(copy);
 		return -1;
 	}
