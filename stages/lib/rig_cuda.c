@@ -13,18 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 /* A run may take this many times the champion's slowest window, and half a second in any case: a hang then costs
  * little, and what is within is measured or given up as hopeless (20 times). */
 #define DEADLINE_FACTOR 50
 #define DEADLINE_LEAST_NS 500000000
-
-/* Before one counted rep in this many, drawn when it is due, the arm makes one that is not counted and is looked at
- * more closely: see look. */
-#define LOOK_EVERY 16
-#define LOOK_REP (1ull << 43)
 
 /* A burst of the sustained guard, per block of one quad: see shoot_burst. */
 #define SUSTAINED_S 1.0
@@ -234,10 +228,12 @@ static int judge_worker(struct rig *r, const struct worker_result *w, enum shot_
 	return 0;
 }
 
-static int load(struct rig *r, enum raw_arm arm, int windows, enum shot_outcome *o, char text[256], struct err *e)
+/* What `of` runs, into the place of `arm`. */
+int rig_cuda_load(struct rig *r, enum raw_arm arm, enum raw_arm of, int windows, enum shot_outcome *o, char text[256],
+		     struct err *e)
 {
 	struct rig_cuda *c = r->cuda;
-	struct rig_module *m = &c->arm[arm];
+	const struct rig_module *m = &c->arm[of];
 	struct worker_result *res = xcalloc(1, sizeof *res);
 	int mem[WORKER_WINDOWS];
 	for (int i = 0; i < windows; i++)
@@ -249,9 +245,14 @@ static int load(struct rig *r, enum raw_arm arm, int windows, enum shot_outcome 
 	if (rc == 0)
 		rc = judge_worker(r, res, o, text, e);
 	if (rc == 0 && *o == SHOT_OK)
-		m->loaded = windows;
+		c->arm[arm].loaded = windows;
 	free(res);
 	return rc;
+}
+
+static int load(struct rig *r, enum raw_arm arm, int windows, enum shot_outcome *o, char text[256], struct err *e)
+{
+	return rig_cuda_load(r, arm, arm, windows, o, text, e);
 }
 
 int rig_cuda_start(struct rig *r, enum raw_arm arm, enum shot_outcome *o, char text[256], struct err *e)
@@ -281,7 +282,7 @@ static int64_t deadline(const struct rig *r, int windows)
 	return want < most ? want : most;
 }
 
-static int run(struct rig *r, struct shot *s, int windows, uint64_t seed, struct worker_result *res, struct err *e)
+int rig_cuda_run(struct rig *r, struct shot *s, int windows, uint64_t seed, struct worker_result *res, struct err *e)
 {
 	struct rig_cuda *c = r->cuda;
 	struct worker_run q = {.scrub_seed = seed, .drain = s->phase == RAW_DRAIN, .look = c->looking,
@@ -295,7 +296,7 @@ static int run(struct rig *r, struct shot *s, int windows, uint64_t seed, struct
 }
 
 /* Each copy has a set of its own, so that no window holds a result that another one needs. */
-static int prepare(struct rig *r, const struct shot *s, struct err *e)
+int rig_cuda_prepare(struct rig *r, const struct shot *s, struct err *e)
 {
 	struct rig_cuda *c = r->cuda;
 	const struct session_size *z = r->size ? &r->size[s->workload] : NULL;
@@ -318,7 +319,7 @@ static int prepare(struct rig *r, const struct shot *s, struct err *e)
 	return 0;
 }
 
-static int verify(struct rig *r, struct shot *s, struct err *e)
+int rig_cuda_verify(struct rig *r, struct shot *s, struct err *e)
 {
 	struct compare_result *q = xcalloc(1, sizeof *q);
 	int rc = 0;
@@ -352,7 +353,7 @@ static int renew(struct rig *r, struct shot *s, struct err *e)
 			struct shot warm = {.arm = i == flip ? rival : RAW_CANDIDATE, .phase = RAW_WARM};
 			rc = load(r, warm.arm, c->copies, &warm.outcome, warm.text, e);
 			if (rc == 0 && warm.outcome == SHOT_OK)
-				rc = run(r, &warm, c->copies, s->rep, res, e);
+				rc = rig_cuda_run(r, &warm, c->copies, s->rep, res, e);
 			if (warm.outcome != SHOT_OK) {
 				s->arm = warm.arm;
 				fail(&s->outcome, s->text, warm.outcome, warm.text);
@@ -376,50 +377,15 @@ static int shoot_burst(struct rig *r, struct shot *s, struct err *e)
 	windows = windows < c->copies ? c->copies : windows;
 	int rc = c->arm[s->arm].loaded == windows ? 0 : load(r, s->arm, windows, &s->outcome, s->text, e);
 	if (rc == 0 && s->outcome == SHOT_OK)
-		rc = prepare(r, s, e);
+		rc = rig_cuda_prepare(r, s, e);
 	s->start = (uint64_t)(rig_cuda_now() - r->t0);
 	for (int64_t i = 0; i < runs && rc == 0 && s->outcome == SHOT_OK; i++) {
-		rc = run(r, s, windows, s->rep, res, e);
+		rc = rig_cuda_run(r, s, windows, s->rep, res, e);
 		ns += res->elapsed_ns;
 	}
 	s->stop = s->start + (uint64_t)ns;
 	free(res);
-	return rc == 0 && s->outcome == SHOT_OK ? verify(r, s, e) : rc;
-}
-
-/* A kernel may find out that it is timed, if only from the windows around it, and be exact in the judge and
- * cheap here; or have one launch do the work of all windows. Neither knows that this rep is not timed: its inputs
- * are of any regime that the judge has, its errors are compared with the baseline's, its windows cannot serve one
- * another. For the rival it is only made, so that both arms find the GPU alike. */
-static int look(struct rig *r, struct shot *s, struct err *e)
-{
-	struct rig_cuda *c = r->cuda;
-	struct shot hidden = *s;
-	uint8_t drawn[2] = {1, 0};
-	if (s->phase != RAW_MEASURE || !c->looks)
-		return 0;
-	if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
-		return err_sys(e, "cannot read the system's entropy");
-	if (drawn[0] % LOOK_EVERY)
-		return 0;
-	for (int left = drawn[1]; c->looks == 1 && left >= 0;) {
-		c->regime = (enum fill_regime)((c->regime + 1) % REGIME_COUNT);
-		left -= c->work[0].regimes >> c->regime & 1 ? 1 : 0;
-	}
-	struct worker_result *res = xcalloc(1, sizeof *res);
-	hidden.rep = LOOK_REP + c->looked++;
-	c->looking = 1;
-	int rc = prepare(r, &hidden, e);
-	if (rc == 0)
-		rc = run(r, &hidden, c->copies, hidden.rep, res, e);
-	if (rc == 0 && hidden.outcome == SHOT_OK && s->arm == RAW_CANDIDATE)
-		rc = verify(r, &hidden, e);
-	c->looking = 0;
-	c->regime = REGIME_SPEC;
-	s->outcome = hidden.outcome;
-	memcpy(s->text, hidden.text, sizeof s->text);
-	free(res);
-	return rc;
+	return rc == 0 && s->outcome == SHOT_OK ? rig_cuda_verify(r, s, e) : rc;
 }
 
 static int shoot(void *ctx, struct shot *s, struct err *e)
@@ -430,18 +396,20 @@ static int shoot(void *ctx, struct shot *s, struct err *e)
 	r->t0 = r->t0 ? r->t0 : rig_cuda_now();
 	if (s->phase == RAW_SUSTAINED)
 		return shoot_burst(r, s, e);
-	if (renew(r, s, e) != 0 || (s->outcome == SHOT_OK && look(r, s, e) != 0))
+	if (rig_cuda_company(r, s, e) != 0)
+		return -1;
+	if (s->outcome == SHOT_OK && (renew(r, s, e) != 0 || (s->outcome == SHOT_OK && rig_cuda_look(r, s, e) != 0)))
 		return -1;
 	if (s->outcome != SHOT_OK)
 		return 0;
 	struct worker_result *res = xcalloc(1, sizeof *res);
-	int rc = prepare(r, s, e);
+	int rc = rig_cuda_prepare(r, s, e);
 	s->start = (uint64_t)(rig_cuda_now() - r->t0);
 	if (rc == 0)
-		rc = run(r, s, c->copies, seed, res, e);
+		rc = rig_cuda_run(r, s, c->copies, seed, res, e);
 	s->stop = s->start + (uint64_t)(res->elapsed_ns > 0 ? res->elapsed_ns : 0);
 	free(res);
-	return rc == 0 && s->outcome == SHOT_OK ? verify(r, s, e) : rc;
+	return rc == 0 && s->outcome == SHOT_OK ? rig_cuda_verify(r, s, e) : rc;
 }
 
 static void close_workload(void *ctx)

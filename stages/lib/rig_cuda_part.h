@@ -1,5 +1,5 @@
 /*
- * rig_cuda_part.h - what rig_cuda.c and rig_cuda_size.c share. Private to them.
+ * rig_cuda_part.h - what rig_cuda.c, rig_cuda_size.c and rig_cuda_extra.c share. Private to them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,6 +44,16 @@ struct rig_cuda {
 struct rig_cuda *rig_cuda_of(struct rig *r);
 int rig_cuda_open(struct rig *r, int workload, int copies, struct err *e);
 int rig_cuda_start(struct rig *r, enum raw_arm arm, enum shot_outcome *o, char text[256], struct err *e);
+/* What `of` runs, into the place of `arm`, with so many windows. */
+int rig_cuda_load(struct rig *r, enum raw_arm arm, enum raw_arm of, int windows, enum shot_outcome *o, char text[256],
+		  struct err *e);
+/* Inputs, one run, outputs verified: the three parts of a rep. Outcome and text of s say what the arm did. */
+int rig_cuda_prepare(struct rig *r, const struct shot *s, struct err *e);
+int rig_cuda_run(struct rig *r, struct shot *s, int windows, uint64_t seed, struct worker_result *res, struct err *e);
+int rig_cuda_verify(struct rig *r, struct shot *s, struct err *e);
+/* rig_cuda_extra.c: before a rep, if it is due. */
+int rig_cuda_look(struct rig *r, struct shot *s, struct err *e);
+int rig_cuda_company(struct rig *r, struct shot *s, struct err *e);
 int rig_cuda_worker(struct rig *r, struct err *e);
 int rig_cuda_state(struct rig *r, int session, struct gpu_question *q, struct err *e); /* q was asked */
 int rig_cuda_fits(const struct rig *r, const struct launches *l, int copies, char text[256]); /* else why not */

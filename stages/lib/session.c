@@ -101,7 +101,7 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 	int64_t ticks = s.stop > s.start ? (int64_t)(s.stop - s.start) : 1;
 	if (arm == RAW_CHAMPION && phase < RAW_MEASURE && (uint64_t)ticks > k->t.slowest)
 		k->t.slowest = (uint64_t)ticks;
-	if (j->behind && arm != RAW_BASELINE && block < 1000 && (phase == RAW_WARM || phase == RAW_MEASURE))
+	if (j->behind && arm != RAW_BASELINE && block < SESSION_SOLO_WARM && (phase == RAW_WARM || phase == RAW_MEASURE))
 		*j->behind += arm == RAW_CANDIDATE ? ticks : -ticks;
 	return ticks;
 }
@@ -151,7 +151,7 @@ static int run_solo(struct walk *k, struct err *e)
 		return -1;
 	for (int i = -2; i < k->size.solo_reps && !bad(k); i++) {
 		enum raw_phase phase = i < 0 ? RAW_WARM : RAW_SOLO;
-		int64_t ticks = shoot(k, RAW_CHAMPION, phase, i < 0 ? 1000 : 0, i < 0 ? i + 2 : i, e);
+		int64_t ticks = shoot(k, RAW_CHAMPION, phase, i < 0 ? SESSION_SOLO_WARM : 0, i < 0 ? i + 2 : i, e);
 		if (ticks < 0)
 			return -1;
 		if (i >= 0 && ticks > 0)

@@ -2,7 +2,8 @@
  * session.h - one session: fresh processes, champion and candidate interleaved.
  *
  * What it does, workload by workload in a drawn order:
- *   solo      the champion alone, before any candidate process exists
+ *   solo      the champion alone, before any candidate process exists (on a GPU: before the candidate's module is
+ *             loaded, with a copy of the champion in its place)
  *   start     both arms in new processes, the first by coin flip
  *   warm      pairs that are stored and not counted; if the candidate took more than `hopeless` times
  *             as long as the champion's slowest rep, one more pair; if again, the session ends: SHOT_SLOW
@@ -35,7 +36,8 @@
 
 #include <stdint.h>
 
-enum { SESSION_WORKLOADS = 64, SESSION_BLOCKS = 128, SESSION_SEED = 33 };
+enum { SESSION_WORKLOADS = 64, SESSION_BLOCKS = 128, SESSION_SEED = 33,
+       SESSION_SOLO_WARM = 1000 /* block of the warm reps of the champion alone */ };
 
 /* Constants of a device class; part of the pre-registration. */
 struct session_class {
