@@ -231,19 +231,21 @@ static int try_once(struct job *j, struct err *e)
 	return -1;
 }
 
-/* Is the machine well? Then a step that failed twice will fail a third time. Room on the disk,
- * a file that syncs, and a program that starts. */
+/* Is the machine well? Then a step that failed twice will fail a third time. Room on the disk for as much
+ * as a step writes, a file that syncs, and a program that starts. */
 static int canary(const struct job *j)
 {
-	char path[TRIAL_PATH], block[4096];
+	enum { ROOM = 4 << 20 };
+	char path[TRIAL_PATH], *block = xmalloc(ROOM);
 	const char *argv[] = {j->program, "-h", NULL};
 	struct spawn_request q = {.argv = argv, .out = SPAWN_NULL, .err = SPAWN_NULL, .wall_s = 20};
 	struct spawn_result r;
 	struct err e;
-	memset(block, 'c', sizeof block);
+	memset(block, 'c', ROOM);
 	trial_path(path, j->id, "canary.tmp.0");
-	int ok = file_write(path, block, sizeof block, 0644, &e) == 0;
+	int ok = file_write(path, block, ROOM, 0644, &e) == 0;
 	unlink(path);
+	free(block);
 	if (!ok || spawn_run(&q, &r, &e))
 		return 0;
 	ok = r.code == 0;
