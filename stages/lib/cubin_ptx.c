@@ -135,6 +135,7 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 	struct ptx_reader r = {ptx, ptx + len, 1};
 	struct ptx_word w;
 	int opcode = 1; /* the next word may be an instruction: after ; { } : or a guard */
+	int guard = 0;  /* its register comes next */
 	while (ptx_next(&r, &w)) {
 		if (ptx_is(&w, ".entry")) {
 			if (!ptx_next(&r, &w) || !entry_known(&w, entries, n))
@@ -158,8 +159,11 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 			return refuse(code, text, "guard.opcode",
 				      "an instruction that kernels may not use:", &w);
 		}
+		/* @p is one word; in @%p, @!p and @!%p the register is one of its own */
+		guard = ptx_is(&w, "@") || (guard && ptx_is(&w, "!")) ? 1 : guard ? 2 : 0;
 		opcode = ptx_is(&w, ";") || ptx_is(&w, "{") || ptx_is(&w, "}") || ptx_is(&w, ":") ||
-			 w.s[0] == '@' || (opcode && w.s[0] == '%'); /* @ %p discard */
+			 w.s[0] == '@' || guard == 2;
+		guard = guard == 1;
 	}
 	return 0;
 }

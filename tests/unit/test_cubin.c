@@ -118,6 +118,8 @@ static const struct sample DISHONEST[] = {
 	{"gridid in pieces", "guard.opcode", "#define S(x) #x\n" K "(unsigned long long *z) {"
 	 "asm volatile(\"mov.u64 %0, %%gri\" S(did) \";\" : \"=l\"(*z)); }"},
 	{"discard", "guard.opcode", K "(float *z) { asm volatile(\"discard.global.L2 [%0], 128;\" :: \"l\"(z)); }"},
+	{"discard, unless", "guard.opcode", K "(float *z) { asm volatile(\"{ .reg .pred q; setp.eq.u64 q, %0, 0;\""
+	 "\" @!q discard.global.L2 [%0], 128; }\" :: \"l\"(z)); }"},
 	{"printf", "guard.undefined_symbol", K "(int *z) { printf(\"%d\", *z); }"},
 	{"malloc", "guard.undefined_symbol", K "(int **z) { *z = (int *)malloc(4); }"},
 	{"a function of nobody", "compile.error", "extern \"C\" __device__ int f(int);\n" K "(int *z) { *z = f(1); }"},
@@ -459,6 +461,11 @@ static void ptx_rules(void **state)
 	assert_true(gate(".extern .shared .align 16 .b8 s[];", "ok"));
 	assert_true(gate(".extern .func (.param .b32 r) vprintf (.param .b64 a);", "guard.undefined_symbol"));
 	assert_true(gate("{ @%p1 discard.global.L2 [%rd1], 128; }", "guard.opcode"));
+	assert_true(gate("{ @p discard.global.L2 [%rd1], 128; }", "guard.opcode"));
+	assert_true(gate("{ @!%p1 discard.global.L2 [%rd1], 128; }", "guard.opcode"));
+	assert_true(gate("{ @!p discard.global.L2 [%rd1], 128; }", "guard.opcode"));
+	assert_true(gate("{ @ ! p discard.global.L2 [%rd1], 128; }", "guard.opcode"));
+	assert_true(gate("{ @!%p1 bra discard; }", "ok")); /* a label */
 	assert_true(gate("{ mov.u32 %discard, discard; }", "ok")); /* a name, no instruction */
 	assert_true(gate("{ mov.u64 %rd1, %gridid; }", "guard.opcode"));
 	assert_true(gate("{ alloca.u64 %rd1, 512, 16; }", "guard.opcode"));
