@@ -15,8 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A reference may be slow; a checker that is silent for longer is broken. */
-enum { REPLY_MS = 300000 };
+/* A reference may be slow; a checker that is silent for longer is broken. One that somebody stopped is not
+ * waited for: a GPU's lane may be held meanwhile. */
+enum { REPLY_MS = 300000, LOOK_MS = 1000, STOPPED_MS = 5000 };
 
 struct checker {
 	struct spawn_proc proc;
@@ -141,6 +142,25 @@ static void drop_fds(struct taken *t)
 	t->n = 0;
 }
 
+static int wait_reply(struct checker *c, struct err *e)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+	int k, stopped = 0;
+
+	for (int ms = 0; ms < REPLY_MS; ms += LOOK_MS) {
+		while ((k = poll(&p, 1, LOOK_MS)) < 0 && errno == EINTR)
+			;
+		if (k)
+			return 0; /* what is there, recvmsg tells */
+		stopped = spawn_stopped(&c->proc) ? stopped + LOOK_MS : 0;
+		if (stopped < STOPPED_MS)
+			continue;
+		spawn_kill(&c->proc);
+		return err_set(e, EX_AGAIN, "somebody stopped the checker");
+	}
+	return err_set(e, EX_HARNESS, "the checker does not answer");
+}
+
 static int receive(struct checker *c, struct taken *t, struct err *e)
 {
 	union {
@@ -150,14 +170,10 @@ static int receive(struct checker *c, struct taken *t, struct err *e)
 	struct iovec v = {&c->r, sizeof c->r};
 	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control,
 			   .msg_controllen = sizeof control};
-	struct pollfd p = {.fd = c->fd, .events = POLLIN};
-	int k;
 
-	while ((k = poll(&p, 1, REPLY_MS)) < 0 && errno == EINTR)
-		;
-	if (k == 0)
-		return err_set(e, EX_HARNESS, "the checker does not answer");
-	ssize_t n = k < 0 ? -1 : recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC);
+	if (wait_reply(c, e) < 0)
+		return -1;
+	ssize_t n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC);
 	if (n != (ssize_t)sizeof c->r || c->r.magic != CHECKER_MAGIC)
 		return died(c, e);
 	take_fds(&m, t);

@@ -191,8 +191,10 @@ static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, co
 	struct arm_run_opts q = {.order = order, .order_seed = seed, .scrub_seed = seed * 2 + 1,
 				 .scalars = scalars};
 
-	if (arm_run(w->arm, &q, &r, e) < 0)
+	if (arm_run(w->arm, &q, &r, e) < 0) {
+		w->p->unhealthy |= on_gpu(w->p) && r.killed; /* counted as the child's death, as on emu */
 		return -1;
+	}
 	out->status = r.status;
 	out->elapsed_ns = r.elapsed_ns;
 	out->late_ns = r.late_ns;

@@ -42,7 +42,7 @@ struct proof {
 	const char *gpu;               /* GPU: UUID */
 	const struct facts *facts;     /* GPU: of the run; NULL on emu */
 	int64_t timeout_ns;            /* of a run; 0: emu: spec's limit; GPU: by the reference's time */
-	int unhealthy;                 /* GPU: after a failure no new worker started */
+	int unhealthy;                 /* GPU: after a failure no new worker started, or somebody ended the arm's */
 	int ran;                       /* children started */
 	char isolation[CONFINE_LIST];  /* layers that every child so far had */
 };

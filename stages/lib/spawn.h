@@ -98,6 +98,7 @@ int spawn_start(const struct spawn_request *q, struct spawn_proc *p, struct err 
 /* 0: ended, *r filled; 1: still running after timeout_s (negative: wait for ever); -1: error. */
 int spawn_wait(struct spawn_proc *p, double timeout_s, struct spawn_result *r, struct err *e);
 void spawn_kill(struct spawn_proc *p); /* SIGKILL to the group; still wait for it */
+int spawn_stopped(const struct spawn_proc *p); /* 1: somebody stopped it (SIGSTOP), so it cannot answer */
 void spawn_result_free(struct spawn_result *r);
 
 /* How it ended, in words: "exit 0", "exit 3", "signal 11 (Segmentation fault)", "time limit". */

@@ -48,6 +48,22 @@ void spawn_kill(struct spawn_proc *s)
 	kill(s->pid, SIGKILL);
 }
 
+/* The word behind the name, which may hold anything. */
+int spawn_stopped(const struct spawn_proc *s)
+{
+	char path[64], text[512];
+	if (s->pid <= 0 || s->done)
+		return 0;
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)s->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	const char *p = strrchr(text, ')');
+	return p && p[1] == ' ' && p[2] == 'T';
+}
+
 /* Read what is there; beyond the cap it is thrown away, so that a flood neither fills our memory
  * nor blocks the program. */
 static void pump(int *fd, struct buf *b, size_t cap, int *over)

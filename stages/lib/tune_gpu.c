@@ -113,8 +113,10 @@ static const char *word_of(enum worker_outcome o)
 /* Dead after a failure: the next start shows whether the GPU is well. */
 static int failed(struct timing *m, int i, const struct worker_result *r, struct err *e)
 {
-	if (r->killed)
+	if (r->killed) {
+		m->p->unhealthy = 1; /* as in proof.c */
 		return err_set(e, EX_HARNESS, "the kernel's process was killed from outside");
+	}
 	drop(&m->t[i], word_of(r->outcome));
 	m->hangs += r->outcome == WORKER_TIMEOUT;
 	if (r->outcome == WORKER_REFUSED)

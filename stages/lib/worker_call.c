@@ -82,13 +82,14 @@ enum worker_got worker_receive(struct worker *w, int64_t timeout_ns)
 	for (;;) {
 		int64_t left = deadline - now_ns();
 		struct pollfd p = {.fd = w->fd, .events = POLLIN};
-		if (left <= 0)
-			return WORKER_SILENT;
-		int k = poll(&p, 1, left / 1000000 > 100000 ? 100000 : (int)(left / 1000000 + 1));
+		/* looked at once more when the time is up: we may have been stopped, and not the worker late */
+		int k = poll(&p, 1, left <= 0 ? 0 : left / 1000000 > 100000 ? 100000 : (int)(left / 1000000 + 1));
 		if (k < 0 && errno != EINTR)
 			return WORKER_GONE;
 		if (k > 0)
 			break;
+		if (left <= 0)
+			return WORKER_SILENT;
 	}
 	ssize_t n = recv(w->fd, &w->r, sizeof w->r, 0);
 	return n == (ssize_t)sizeof w->r && w->r.magic == WORKER_MAGIC ? WORKER_REPLIED : WORKER_GONE;
@@ -132,6 +133,13 @@ static int ask(struct worker *w, enum worker_op op, const int *fd, int nfds, int
 	w->q.op = op;
 	enum worker_got got = send_all(w, fd, nfds) ? WORKER_GONE : worker_receive(w, timeout_ns);
 	res->wall_ns = now_ns() - start;
+	if (got == WORKER_SILENT && spawn_stopped(&w->proc)) {
+		bury(w, 1);
+		res->killed = 1; /* not by the candidate, which has no code in this process but on the GPU */
+		res->outcome = WORKER_DIED;
+		snprintf(res->text, sizeof res->text, "somebody stopped the worker");
+		return 1;
+	}
 	if (got == WORKER_SILENT) {
 		bury(w, 1);
 		res->outcome = WORKER_TIMEOUT;

@@ -13,9 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define HEAD "extern \"C\" __global__ void k(const float *x, const float *y, float *out, int n)\n{\n" \
 	"\tint i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -237,11 +240,50 @@ static void key_ends_service(void **state)
 	checker_stop(c);
 }
 
+/* The process that was started last; 0 where the kernel does not list them. */
+static long last_child(void)
+{
+	char path[64];
+	long pid = 0, next;
+
+	snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+	FILE *f = fopen(path, "r");
+	while (f && fscanf(f, "%ld", &next) == 1)
+		pid = next;
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+/* One that cannot answer is not waited for as long as one that works. */
+static void a_stopped_checker_is_given_up(void **state)
+{
+	(void)state;
+	struct checker_opts o = {.spec_dir = "specs/vector_add", .trial = "test", .stage = "test"};
+	struct checker *c;
+	struct axes axes;
+	struct err e = {0};
+
+	assert_int_equal(checker_start(&c, &o, &e), 0);
+	assert_int_equal(checker_draw(c, CHECKER_HELD_OUT, 0, 1, &axes, &e), 0);
+	long pid = last_child();
+	time_t from = time(NULL);
+	if (pid > 0) {
+		assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
+		assert_int_equal(checker_draw(c, CHECKER_HELD_OUT, 0, 1, &axes, &e), -1);
+		assert_int_equal(e.code, EX_AGAIN);
+		assert_non_null(strstr(e.text, "stopped"));
+	}
+	checker_stop(c);
+	assert_true(time(NULL) - from < 60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inputs_are_reproducible),
 		cmocka_unit_test(key_ends_service),
+		cmocka_unit_test(a_stopped_checker_is_given_up),
 		cmocka_unit_test(zoo),
 		cmocka_unit_test(rare_tail),
 	};

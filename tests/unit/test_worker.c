@@ -6,6 +6,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "fake_gpu.h"
+#include "../../stages/lib/worker_part.h"
+
+#include <signal.h>
 
 static struct buf cubin = BUF_INIT, crowded = BUF_INIT; /* the second has more variables than a list holds */
 
@@ -261,6 +264,25 @@ static void a_hang_is_killed(void **state)
 	worker_stop(worker_new());
 }
 
+/* A stopped worker cannot answer: no fault of the kernel in it. */
+static void a_stop_is_nobodys_timeout(void **state)
+{
+	(void)state;
+	struct worker *w = worker_new();
+	struct worker_result r;
+	struct worker_run q = {.scrub_seed = 1, .timeout_ns = 300000000};
+	struct err e = {0};
+
+	load(w, 0, "add_good", 1, 5, &r);
+	set_fill(0, 2);
+	assert_int_equal(kill(w->proc.pid, SIGSTOP), 0);
+	assert_int_equal(worker_run(w, 0, &q, &r, &e), 0);
+	assert_int_equal(r.outcome, WORKER_DIED);
+	assert_true(r.killed);
+	assert_false(worker_alive(w));
+	worker_stop(w);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
 	(void)state;
@@ -310,6 +332,7 @@ int main(void)
 		cmocka_unit_test(modules_are_reloaded),
 		cmocka_unit_test(a_fault_ends_the_worker_alone),
 		cmocka_unit_test(a_hang_is_killed),
+		cmocka_unit_test(a_stop_is_nobodys_timeout),
 		cmocka_unit_test(what_does_not_fit_is_refused),
 		cmocka_unit_test(the_machine_has_figures),
 	};
