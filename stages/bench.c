@@ -44,7 +44,7 @@ static const char HELP[] =
 	"every look until they hold, fail, or the cap is reached.\n"
 	"\n"
 	"A candidate more than 20 times slower than the champion in two warm reps of a workload, or 20 s\n"
-	"behind it in all, is rejected at once (data.*.given_up): it does not hold the lane.\n"
+	"(on a GPU 2 s) behind it in all, is rejected at once (data.*.given_up): it does not hold the lane.\n"
 	"On a GPU, a workload whose first two blocks are 10 % behind is not timed further in that session.\n"
 	"\n"
 	"Also written: bench.prereg.json (rule, before the first sample) and bench.raw (ticks).\n"
@@ -236,6 +236,8 @@ static void check_floor(struct bench *b)
 	struct verdict *v = &b->s->v;
 	const struct contest *t = last(b);
 	char text[200];
+	if (v->kind == V_REJECT || b->sick != SHOT_OK) /* its fault already */
+		return;
 	if (b->rig.class == DEVICE_CUDA && rig_floor_broken(&b->rig, t, text))
 		verdict_set(v, V_INVALID, b->s->confirm ? "confirm.roofline" : "bench.roofline", "%s", text);
 }
@@ -307,7 +309,8 @@ static int report(struct bench *b, struct err *e)
 								 : "none: simulated");
 	lane_write(&b->lane, w, "lane");
 	aa_write(&b->aa, w, "aa");
-	prereg_write(b, w, "prereg");
+	if (b->sick == SHOT_OK) /* else there was no plan yet */
+		prereg_write(b, w, "prereg");
 	if (b->rig.class == DEVICE_CUDA) {
 		jw_obj(w, "machine");
 		rig_cuda_write(&b->rig, w);

@@ -15,10 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-/* A run may take this many times the champion's slowest window, and half a second in any case: a hang then costs
- * little, and what is within is measured or given up as hopeless (20 times). */
+/* A run may take this many times the champion's slowest window, and two seconds in any case: a hang then costs
+ * little, what is within is measured or given up as hopeless (20 times), and a host that stops for a moment is
+ * not taken for a hang, which would be held against the candidate. */
 #define DEADLINE_FACTOR 50
-#define DEADLINE_LEAST_NS 500000000
+#define DEADLINE_LEAST_NS 2000000000
 
 /* A burst of the sustained guard, per block of one quad: see shoot_burst. */
 #define SUSTAINED_S 1.0
@@ -147,7 +148,7 @@ static int resolve_all(struct rig *r, const struct axes *axes, int copies, struc
 		m->live = rc == 0;
 		if (m->live && i == RAW_CANDIDATE && !rig_cuda_fits(r, &m->l, copies, m->refused))
 			continue;
-		for (int j = 0; m->live && j < m->l.nworkspaces && j < CHECKER_WS; j++) {
+		for (int j = 0; m->live && j < m->l.nworkspaces && j < PLAN_MAX_WORKSPACES; j++) {
 			uint64_t bytes = (uint64_t)m->l.workspace[j].bytes;
 			o->ws[j] = bytes > o->ws[j] ? bytes : o->ws[j];
 			o->n_ws = (uint32_t)j + 1 > o->n_ws ? (uint32_t)j + 1 : o->n_ws;
@@ -308,7 +309,7 @@ int rig_cuda_prepare(struct rig *r, const struct shot *s, struct err *e)
 		struct checker_prep p = {.rep = rep, .set = (uint32_t)((s->set + (uint64_t)i) % ring),
 					 .perturb = !z || z->fresh, .regime = c->regime, .poison = (uint32_t)rep,
 					 .ratio = c->looking ? CHECKER_RATIO_LOOSE : 0};
-		for (int j = 0; j < l->nworkspaces && j < CHECKER_WS; j++)
+		for (int j = 0; j < l->nworkspaces && j < PLAN_MAX_WORKSPACES; j++)
 			p.ws[p.n_ws++] = (uint64_t)l->workspace[j].bytes;
 		if (checker_prepare(r->checker, &c->work[i], &p, c->scalars[i], e) != 0)
 			return -1;

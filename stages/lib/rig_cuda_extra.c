@@ -44,6 +44,8 @@ int rig_cuda_look(struct rig *r, struct shot *s, struct err *e)
 	c->looking = 0;
 	c->regime = REGIME_SPEC;
 	s->outcome = hidden.outcome;
+	if (hidden.check == RAW_WRONG) /* the ticks of the rep that does not follow say so */
+		s->check = RAW_WRONG;
 	memcpy(s->text, hidden.text, sizeof s->text);
 	free(res);
 	return rc;

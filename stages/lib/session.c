@@ -93,7 +93,7 @@ static int64_t shoot(struct walk *k, enum raw_arm arm, enum raw_phase phase, int
 			});
 	if (s.outcome != SHOT_OK) {
 		k->r->outcome = s.outcome;
-		k->r->guilty = arm;
+		k->r->guilty = s.arm; /* a confirmation warms up both arms before a block: either may fail */
 		k->r->at_workload = k->workload;
 		snprintf(k->r->text, sizeof k->r->text, "%s", s.text);
 		return 0;

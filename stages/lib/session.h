@@ -89,7 +89,7 @@ enum shot_outcome {
 struct shot {
 	/* asked */
 	int session, workload;
-	enum raw_arm arm;
+	enum raw_arm arm;    /* changed by a rig that ran another one first, which failed: whose fault it is */
 	enum raw_phase phase;
 	int block;
 	uint32_t set;

@@ -40,6 +40,14 @@ static int64_t gcd(int64_t a, int64_t b)
 	return a;
 }
 
+/* A GPU without persisting lines has nothing to reset, and says so. */
+static int persisting_reset(struct err *e)
+{
+	CUresult x = cu.CtxResetPersistingL2Cache();
+
+	return cuda_sticky(x) ? cuda_fail(e, "cuCtxResetPersistingL2Cache", x) : 0;
+}
+
 /* ---- windows ---- */
 
 static int window_graph(struct rep *r, int null, CUgraphExec *x, struct err *e)
@@ -68,7 +76,8 @@ static int windows(struct rep *r, int null, int64_t *v, int64_t *tick, struct er
 		return -1;
 	for (int i = -WARM; i < WINDOWS; i++) {
 		int64_t ns;
-		TRY(CtxResetPersistingL2Cache);
+		if (persisting_reset(e))
+			return -1;
 		TRY(GraphLaunch, x, r->stream);
 		TRY(StreamSynchronize, r->stream);
 		if (rep_elapsed(r, &ns, e))
@@ -102,7 +111,8 @@ static int probe_after(struct rep *r, CUdeviceptr probe, uint64_t size, CUdevice
 
 	for (int i = 0; i < PROBES; i++) {
 		TRY(MemsetD8Async, probe, (unsigned char)i, size, r->stream);
-		TRY(CtxResetPersistingL2Cache);
+		if (persisting_reset(e))
+			return -1;
 		if (read_some(r, by, bytes, e) || rep_begin(r, e) || read_some(r, probe, size, e) || rep_end(r, e))
 			return -1;
 		TRY(StreamSynchronize, r->stream);

@@ -102,7 +102,7 @@ static void memory(struct bare *b)
 	static const uint8_t key[32] = {1};
 	uint64_t ws[CHECKER_WS] = {0};
 	struct err e;
-	for (int i = 0; i < b->launches.nworkspaces && i < CHECKER_WS; i++)
+	for (int i = 0; i < b->launches.nworkspaces && i < PLAN_MAX_WORKSPACES; i++)
 		ws[i] = (uint64_t)b->launches.workspace[i].bytes;
 	must(oracle_add_inputs(&b->layout, b->spec, b->axes, &e), &e);
 	must(oracle_add_outputs(&b->layout, b->spec, b->axes, 0, &e), &e);

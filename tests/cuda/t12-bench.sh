@@ -32,7 +32,7 @@ ok "a wrong one is its own fault" duel 'reject bench.wrong_output' wrong
 ok "and one that is right for usual inputs alone, whatever it was in the judge" duel 'reject bench.wrong_output' clipped
 ok "so is an illegal address" duel 'reject bench.fault' illegal
 ok "and a trap" duel 'reject bench.fault' trap
-ok "a hang costs half a second, and is its own" duel 'reject bench.timeout' hang
+ok "a hang costs two seconds, and is its own" duel 'reject bench.timeout' hang
 ok "a hopeless one is given up" duel 'given up' hopeless
 ok "confirmed in two processes, guards and anchor too" duel 'pass ok sessions=4 ' fast confirm
 ok "a hang in a confirmation" duel 'reject confirm.timeout' hang confirm
@@ -75,6 +75,20 @@ edit '.data.confirm.sessions[0].workloads[0].drain -= 0.5'
 ok "a guard cannot be changed" code 1 "$bin/recheck" forged/confirm.json
 edit '.data.confirm.sessions[0].workloads[0].sustained -= 0.5'
 ok "nor the other" code 1 "$bin/recheck" forged/confirm.json
+# A pass whose samples were not all verified is none: the 500th record says so, hashes as they should be.
+edit .
+printf '\000' | dd of=forged/confirm.raw bs=1 seek=$((32 + 32 * 500 + 31)) conv=notrunc 2>/dev/null
+jq --arg sha "$(sha256sum <forged/confirm.raw | cut -c1-64)" '.outputs["confirm.raw"] = $sha' \
+	trials/0001/confirm.json >forged/confirm.json
+ok "nor may an output go unverified" has 'was not verified' "$bin/recheck" forged/confirm.json
+# The reference is another kernel: a baseline may be wrong, and is found out before anything is measured.
+cp -r specs/fake_add specs/fake_sick
+sed -i 's/"name": "fake_add"/"name": "fake_sick"/' specs/fake_sick/spec.json
+cp cand/wrong/kernel.cu cand/wrong/plan.json specs/fake_sick/baseline/
+ok "a rival that is wrong from the start is nobody's win" has 'bench invalid bench.rival' sh -c \
+	'make try SPEC=fake_sick DEVICE=cuda KERNEL=cand/fast/kernel.cu PLAN=cand/fast/plan.json 2>&1 | tr -s " \t" " "'
+v=$(grep -l '"bench.rival"' trials/*/bench.json)
+ok "recheck has nothing to say" has 'nothing was timed' "$bin/recheck" "$v"
 ok "a profile is on record" jq -e '.data.roofline[0] | .own_share > 0.5 and .launches[0].registers > 0' trials/0001/bench.json
 ok "and the machine's state around each session" jq -e '(.data.machine.states | length) >= 5' trials/0001/bench.json
 finish

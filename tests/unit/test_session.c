@@ -57,6 +57,7 @@ struct fake {
 	double scale;          /* times a millisecond; 0: once */
 	int stray;             /* the candidate's first rep takes 50 times as long */
 	double drain, sustained; /* the candidate's gain in the guards */
+	int other;             /* the one that breaks is run before a rep of its rival */
 	int void_at;           /* session that the machine spoils, from 1; 0 none */
 	int open, live[RAW_ARMS], shots, starts[RAW_ARMS], alone_with_candidate;
 	double offset;
@@ -117,8 +118,9 @@ static int fake_shoot(void *ctx, struct shot *s, struct err *e)
 	s->start = 1000 * s->rep;
 	s->stop = s->start + (uint64_t)exp(x);
 	s->check = RAW_RIGHT;
-	if (f->break_at >= 0 && f->shots >= f->break_at && s->arm == f->breaks) {
+	if (f->break_at >= 0 && f->shots >= f->break_at && (s->arm == f->breaks) != f->other) {
 		s->outcome = f->outcome;
+		s->arm = f->breaks;
 		snprintf(s->text, sizeof s->text, "broken on purpose");
 	}
 	f->shots++;
@@ -222,6 +224,14 @@ static void test_failures_are_charged_to_the_guilty(void **state)
 	f.breaks = RAW_CHAMPION;
 	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
 	assert_string_equal(code, "bench.rival");
+	/* A rig may run the other arm, to warm it up, before the rep that it was asked for. */
+	f.other = 1;
+	assert_int_equal(decide(f, 2, code, &n), V_INVALID);
+	assert_string_equal(code, "bench.rival");
+	f.breaks = RAW_CANDIDATE;
+	f.outcome = SHOT_FAULT;
+	assert_int_equal(decide(f, 2, code, &n), V_REJECT);
+	assert_string_equal(code, "bench.fault");
 }
 
 /* What is hopeless ends after two warm pairs, or once it has cost 20 s more than the champion; what
