@@ -109,6 +109,10 @@ static int child(int cage, unsigned got)
 		/* no filter in this build, or an unprivileged user on a machine without Landlock */
 		return strstr(e.text, "cannot confine itself") ? 77 : 1;
 	}
+	/* in a chroot there is no mount namespace to be had: with processes of its own but another's /proc the
+	 * driver could not start either, and the worker takes the next cage */
+	if (cage == WORKER_CAGE_VIEW && !confine_has(r.layers, "mountns"))
+		return 77;
 	const char *wrong = needs();
 	if (!wrong)
 		wrong = powers(cage, r.layers);
