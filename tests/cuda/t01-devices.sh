@@ -30,7 +30,8 @@ uuid=GPU-fa4e0000-0000-4000-8000-000000000001
 state() { "$bin/probe" state $uuid | jq -r "$1"; }
 ok "state: clock" same "$(FAKE_NVML_SM_MHZ=1200 state .sm_mhz)" 1200
 ok "state: throttling" same "$(FAKE_NVML_REASONS=4 state .throttle_reasons)" 4
-ok "state: nobody else computes" same "$(state .foreign)" 0
+# -1, not known: others of this build are at work that NVML does not list (suites run side by side)
+ok "state: nobody else computes" same "$(state 'if .foreign > 0 then "somebody" else "nobody" end')" nobody
 sleep 60 &
 other=$!
 ok "state: somebody else does" same "$(FAKE_NVML_PIDS=$other state '"\(.foreign) \(.foreign_pid)"')" "1 $other"
