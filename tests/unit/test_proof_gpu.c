@@ -237,6 +237,10 @@ static void tune_stops_at_hangs(void **state)
 
 int main(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+	puts("1..0 # SKIP programs with sanitizers cannot map the addresses that workers share");
+	return 0;
+#endif
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zoo),
 		cmocka_unit_test(hang_is_short),
