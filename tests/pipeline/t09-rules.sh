@@ -68,7 +68,7 @@ done
 start=$(date +%s%N)
 ok "5,000 trials are up to date" make -q -f tools/make/trials.mk TS_RUN=trials/runs/r0001 TS_RUNNER=run
 took=$((($(date +%s%N) - start) / 1000000))
-ok "make saw that in less than 1.5 s ($took ms)" test $took -lt 1500
+ok "make saw that in less than 5 s ($took ms)" test $took -lt 5000
 
 # install-deps without anything installed says what to run, and does nothing without a terminal.
 mkdir "$work/bare"
