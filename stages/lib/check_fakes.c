@@ -52,14 +52,28 @@ static int try_fake(struct check *c, const char *name, struct checker_prep *p, c
 	return 0;
 }
 
+/* Are the outputs in `now` (as c->out lies) those in `then`? */
+static int same_outputs(const struct check *c, const uint8_t *then, const uint8_t *now)
+{
+	for (int i = 0; i < c->spec->noutputs; i++) {
+		const struct mem_buf *b = mem_find(&c->w.w.layout, MEM_OUTPUT, i);
+		if (memcmp(then + b->offset, now + b->offset, b->bytes))
+			return 0;
+	}
+	return 1;
+}
+
 int check_fakes(struct check *c, double *least, struct err *e)
 {
+	enum { TRIES = 16 };
 	struct checker_prep p = {.set = 0, .perturb = 1, .poison = 4}, old = p;
 	uint8_t *stale = xmalloc(c->w.w.layout.rw_bytes);
 	struct fake f = fake_of(c, stale);
 	char name[160];
 	int rc = check_honest(c, &p, e);
+	uint8_t *right = xmalloc(c->w.w.layout.rw_bytes);
 
+	memcpy(right, c->out, c->w.w.layout.rw_bytes);
 	for (int i = 0; FAKES[i].name && rc == 0; i++)
 		if (!FAKES[i].floats || has_floats(c))
 			rc = try_fake(c, FAKES[i].name, &p, &f, FAKES[i].write, least, e);
@@ -72,14 +86,22 @@ int check_fakes(struct check *c, double *least, struct err *e)
 	/* Stale: the output of another set, and of the same set with other changed elements. */
 	for (uint32_t k = 0; k < 2 && rc == 0; k++) {
 		old.set = k ? 0 : 1;
-		rc = check_honest(c, &old, e);
-		memcpy(stale, c->out, c->w.w.layout.rw_bytes);
-		if (rc == 0)
+		/* A few changed inputs may leave an order or a maximum as it is: then the old output is right. */
+		for (int i = 0; i < (k ? TRIES : 1) && rc == 0; i++) {
+			rc = check_honest(c, &old, e);
+			memcpy(stale, c->out, c->w.w.layout.rw_bytes);
+			if (!same_outputs(c, right, stale))
+				break;
+		}
+		if (rc == 0 && k && same_outputs(c, right, stale))
+			check_say(c, 1, "stale output: a few changed inputs never moved it, nothing to refuse");
+		else if (rc == 0)
 			rc = try_fake(c, k ? "stale output, inputs differ in a few elements"
 					   : "stale output of another input set",
 				      &p, &f, fake_stale, least, e);
 	}
 	free(stale);
+	free(right);
 	return rc;
 }
 

@@ -6,10 +6,16 @@
 bin=$build/bin
 fake=$build/test/fake/cuda
 
+# Workers share fixed addresses, which a sanitizer keeps for itself.
+need_plain() {
+	case $build in *-san) skip_all "programs with sanitizers cannot map the addresses that workers share" ;; esac
+}
+
 # fake_gpu [NAME=VALUE...]: from now on this host has a GPU. Settings reach every process, also those with
 # an environment of their own.
 fake_gpu() {
 	[ -f "$fake/libcuda.so.1" ] || skip_all "no fake driver in $fake"
+	need_plain
 	mkdir -p "$work/gpu"
 	cp "$fake/libcuda.so.1" "$fake/libnvidia-ml.so.1" "$work/gpu"
 	# the first of a name counts; small granules and a small cache make reps cheap
@@ -64,9 +70,4 @@ fixed() {
 		'del(.tunables) | .entries = [$entry] | .launches[0].entry = $entry |
 		 .launches[0].args[4] = {const: $us, type: "i32"}' \
 		"$root/tests/fake/cuda/fake_add/baseline/plan.json" >"$1/plan.json"
-}
-
-# Workers share fixed addresses, which a sanitizer keeps for itself.
-need_plain() {
-	case $build in *-san) skip_all "programs with sanitizers cannot map the addresses that workers share" ;; esac
 }
