@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRY(call, ...) \
-	do { \
-		CUresult result = cu.call(__VA_ARGS__); \
-		if (result) \
-			return cuda_fail(e, "cu" #call, result); \
-	} while (0)
-
 enum { WINDOWS = 101, PROBES = 25, CEILINGS = 9, WARM = 2, THOROUGH = 16 };
 #define GIB ((uint64_t)1 << 30)
 

@@ -17,13 +17,6 @@ enum { ATTR_SMS = 16, ATTR_L2 = 38, ATTR_SHARED_OPTIN = 97 };
 
 static const uint64_t LOCAL[REP_LOCALS] = {256, 1024, 4096, 16384};
 
-#define TRY(call, ...) \
-	do { \
-		CUresult result = cu.call(__VA_ARGS__); \
-		if (result) \
-			return cuda_fail(e, "cu" #call, result); \
-	} while (0)
-
 static uint32_t mix(uint64_t x)
 {
 	x ^= x >> 31;

@@ -14,6 +14,14 @@
 #include "cuda_api.h"
 #include "worker_call.h"
 
+/* A driver call that fails is ours to tell. */
+#define TRY(call, ...) \
+	do { \
+		CUresult result = cu.call(__VA_ARGS__); \
+		if (result) \
+			return cuda_fail(e, "cu" #call, result); \
+	} while (0)
+
 enum { REP_LOCALS = 4 }; /* frames of 256, 1024, 4096, 16384 bytes */
 
 struct rep {

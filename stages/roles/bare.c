@@ -18,6 +18,7 @@
 #include "image.h"
 #include "memory.h"
 #include "oracle.h"
+#include "verdict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,20 @@ static void load(struct bare *b, const char *id, const char *workload)
 		die(EX_BADINPUT, "'%s' has no workload '%.40s'", b->run.spec, workload);
 }
 
+/* Nothing confines what runs here, so it must be what the judge has seen. */
+static void recorded(const struct bare *b, const char *file, const char *path)
+{
+	struct verdict_in tune = {0};
+	char sha[HASH_HEX];
+	struct err e;
+	must(verdict_read(b->trial.id, STEP_TUNE, &tune, &e), &e);
+	const char *want = verdict_in_output(&tune, file);
+	hash_hex(buf_str(&b->image), b->image.len, sha);
+	if (!want || strcmp(want, sha))
+		die(EX_BADINPUT, "'%s' is not the artefact of its record: its sha256 differs", path);
+	verdict_in_free(&tune);
+}
+
 static void resolve(struct bare *b)
 {
 	char path[TRIAL_PATH], file[32];
@@ -91,6 +106,7 @@ static void resolve(struct bare *b)
 	snprintf(file, sizeof file, "artefact/cuda-%d", i);
 	trial_path(path, b->trial.id, file);
 	must(file_read(path, 64u << 20, &b->image, &e), &e);
+	recorded(b, file, path);
 	must(cubin_parse(buf_str(&b->image), b->image.len, &b->cubin, &e), &e);
 	cubin_facts(&b->cubin, &b->facts);
 	must(plan_resolve(b->plan, b->spec, b->axes, &b->facts, 0, &b->launches, &e), &e);

@@ -49,5 +49,8 @@ ok "the next trial is proposed" "$bin/iterate" --SPEC=fake_add --DEVICE=cuda --P
 	--COMMAND=false --N=1
 ok "and its prompt says it" has "ncu, add_good: 1234 ns" cat trials/0002/a0/prompt.md
 ok "a trial that was not kept is not run" code 3 "$bin/profile" --TRIAL=0002
+size=$(jq -r '.workloads.public[0].name' specs/fake_add/spec.json)
+printf X | dd of=trials/0001/artefact/cuda-0 bs=1 seek=100 conv=notrunc 2>/dev/null
+ok "what was not judged is not run unconfined" has "its sha256 differs" "$bin/bare" 0001 "$size"
 ok "bare says what it cannot do" code 3 "$bin/bare" 0001 nothing
 finish

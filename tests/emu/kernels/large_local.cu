@@ -1,5 +1,6 @@
 // launch: local grid=2 block=64 args=o,i
 // stack_kib: 512
+// stall_ms: 60000
 // Local arrays of 256 KiB, where the script asks for larger stacks.
 
 __global__ void local(unsigned *o, const unsigned *in)
