@@ -49,10 +49,10 @@ static struct kernel {
 	{"specs/transpose", "start", "tall", 0},
 	{"specs/matmul", "start", "skinny", 0},
 	{"specs/matmul_bf16", "baseline", "skinny", 0},
-	{"tests/bench/kernels/stream", "", "large", 1},
-	{"tests/bench/kernels/stream", "", "small", 1},
-	{"tests/bench/kernels/settle", "", "large", 1},
-	{"tests/bench/kernels/rows", "", "large", 1},
+	{"tests/bench/kernels/stream", "baseline", "large", 1},
+	{"tests/bench/kernels/stream", "baseline", "small", 1},
+	{"tests/bench/kernels/settle", "baseline", "large", 1},
+	{"tests/bench/kernels/rows", "baseline", "large", 1},
 };
 static size_t kernels = sizeof KERNEL / sizeof *KERNEL;
 static const int DOSES[] = {0, 1, 2, 3, 5};

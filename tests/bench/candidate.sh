@@ -27,10 +27,10 @@ stream() {
 	{
 		echo "#define VARIANT $3"
 		sed "s|((float4 \*)y)\[at\] = v;|${4:+if (at == 4096 + VARIANT) v.x += 1.0f;\n\t}((float4 *)y)[at] = v;|" \
-			"$root/tests/bench/kernels/stream/kernel.cu"
+			"$root/tests/bench/kernels/stream/baseline/kernel.cu"
 	} >"$1/kernel.cu"
 	jq --arg grid "N / 1024 * $((10000 + $2)) / 10000" 'del(.tunables) | .launches[0].grid = [$grid]' \
-		"$root/tests/bench/kernels/stream/plan.json" >"$1/plan.json"
+		"$root/tests/bench/kernels/stream/baseline/plan.json" >"$1/plan.json"
 }
 
 # one KIND K: the candidate in $work/c. Champion before winner K of R: 3 % to the power R - K + 1 more work.
@@ -131,7 +131,7 @@ cat "$work/candidate.txt"
 [ "${OUT:-}" ] && { mkdir -p "$OUT"; cp "$work/candidate.txt" "$work/candidate.jsonl" "$work/run.out" "$OUT"; }
 [ "${FAKE:-}" ] && exit 0
 if python3 -c 'import torch; torch.cuda.init()' 2>/dev/null; then
-	python3 "$root/tests/bench/candidate_torch.py" "$root/tests/bench/kernels/stream/kernel.cu" |
+	python3 "$root/tests/bench/candidate_torch.py" "$root/tests/bench/kernels/stream/baseline/kernel.cu" |
 		tee ${OUT:+"$OUT/candidate_torch.txt"}
 else
 	echo "no torch with a GPU: nothing to compare with"
