@@ -234,14 +234,18 @@ static char **env_make(const struct plan *p)
 	size_t n = 0;
 	while (from[n])
 		n++;
-	char **env = xcalloc(n + 2, sizeof *env);
+	char **env = xcalloc(n + 3, sizeof *env);
 	for (size_t i = 0; i < n; i++)
 		env[i] = xstrdup(from[i]);
 	if (p->q->namespaces) {
 		char names[CONFINE_LIST];
 		confine_ns_names(p->got, names);
-		env[n] = xasprintf("TS_NAMESPACES=%s", names);
+		env[n++] = xasprintf("TS_NAMESPACES=%s", names);
 	}
+#ifdef TS_ZOO /* defence.h */
+	if (getenv("TS_OFF"))
+		env[n] = xasprintf("TS_OFF=%s", getenv("TS_OFF"));
+#endif
 	return env;
 }
 

@@ -4,7 +4,8 @@
 # is in one static library. A new file needs no line here, unless it needs a library of its own.
 # Object files know their headers (-MMD). A changed flag rebuilds, an unchanged one does not.
 
-B := $(if $(SAN),.build-san,.build)
+# ZOO=1 is the build in which tests switch rules off (stages/lib/defence.h); nothing else may use it.
+B := $(if $(ZOO),.build-zoo,$(if $(SAN),.build-san,.build))
 , := ,
 Q := $(if $(V),,@)
 say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-5s %s\n' $1 $2)
@@ -13,7 +14,7 @@ CC := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wconversion
 SANFLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Istages/lib $(WARN) $(SANFLAGS) $(CFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -Istages/lib $(WARN) $(SANFLAGS) $(if $(ZOO),-DTS_ZOO) $(CFLAGS)
 
 # Libraries by program. Found by looking for files: nothing is run while the Makefile is read, and
 # (=, not :=) nothing is looked for before tools/install-deps has had its turn.
