@@ -164,5 +164,5 @@ lint: ## cppcheck and clang-tidy over our C, where they are installed
 	$(Q)tests/lint
 
 clean: ## remove what the compiler made; trials, champion and reports stay
-	$(Q)rm -rf .build .build-san
+	$(Q)rm -rf .build .build-san .build-zoo
 

@@ -41,3 +41,12 @@ bench-aa: all $(B)/bench/aa $(B)/bench/aa_rules ## A/A and known doses on this G
 .PHONY: bench-candidate
 bench-candidate: all ## from kernel text to verdict on this GPU, split by stage: REPEATS=3
 	$(Q)BUILD=$(B) tests/bench/candidate.sh $(or $(REPEATS),3)
+
+# The zoo: tests/zoo/README.md. The build whose rules can be switched off is for zoo-full alone.
+.PHONY: zoo zoo-full
+zoo: all $(FAULT) ## throw every known cheat and every odd honest kernel at the judge
+	$(Q)BUILD=$(B) tests/zoo/zoo $(ZOO_ONLY)
+
+zoo-full: all $(FAULT) ## the same in every disguise, and with each cheat's defences off; page in reports/zoo/
+	$(Q)$(MAKE) ZOO=1 all
+	$(Q)BUILD=$(B) tests/zoo/zoo -f -o reports/zoo/$(or $(DEVICE),emu) $(ZOO_ONLY)
