@@ -42,22 +42,23 @@ static const struct {
 	const char *prefix, *what;
 	size_t least; /* letters and digits that must follow */
 	int mixed;    /* among them a letter and a digit */
+	int whole;    /* without separators: names in code (r8_lane_of_warp) have them, these tokens do not */
 } SECRETS[] = {
-	{"sk-ant-", "an API key", 20, 1},        {"sk-proj-", "an API key", 20, 1},
-	{"sk-", "an API key", 20, 1},            {"nvapi-", "an API key", 20, 1},
-	{"tvly-", "an API key", 16, 1},          {"hf_", "an access token", 30, 0},
-	{"ghp_", "an access token", 30, 1},      {"gho_", "an access token", 30, 1},
-	{"ghs_", "an access token", 30, 1},      {"github_pat_", "an access token", 20, 1},
-	{"glpat-", "an access token", 18, 1},    {"xoxb-", "an access token", 16, 1},
-	{"xoxp-", "an access token", 16, 1},     {"AKIA", "a cloud key", 16, 1},
-	{"ASIA", "a cloud key", 16, 1},          {"AIza", "an API key", 30, 1},
-	{"gsk_", "an API key", 30, 1},           {"r8_", "an access token", 30, 1},
-	{"-----BEGIN ", "a private key", 3, 0},  {"eyJhbGciOi", "a web token", 10, 0},
-	{"Bearer ", "an access token", 30, 1},   {"ak-", "an API key", 30, 1},
+	{"sk-ant-", "an API key", 20, 1, 0},     {"sk-proj-", "an API key", 20, 1, 0},
+	{"sk-", "an API key", 20, 1, 0},         {"nvapi-", "an API key", 20, 1, 0},
+	{"tvly-", "an API key", 16, 1, 0},       {"hf_", "an access token", 30, 0, 1},
+	{"ghp_", "an access token", 30, 1, 1},   {"gho_", "an access token", 30, 1, 1},
+	{"ghs_", "an access token", 30, 1, 1},   {"github_pat_", "an access token", 20, 1, 0},
+	{"glpat-", "an access token", 18, 1, 0}, {"xoxb-", "an access token", 16, 1, 0},
+	{"xoxp-", "an access token", 16, 1, 0},  {"AKIA", "a cloud key", 16, 1, 0},
+	{"ASIA", "a cloud key", 16, 1, 0},       {"AIza", "an API key", 30, 1, 0},
+	{"gsk_", "an API key", 30, 1, 1},        {"r8_", "an access token", 30, 1, 1},
+	{"-----BEGIN ", "a private key", 3, 0, 0}, {"eyJhbGciOi", "a web token", 10, 0, 0},
+	{"Bearer ", "an access token", 30, 1, 0}, {"ak-", "an API key", 30, 1, 0},
 };
 
-/* Letters and digits from s on, across single - _ . separators. */
-static size_t run_length(const char *s, size_t n, int *mixed)
+/* Letters and digits from s on, across single - _ . separators unless `whole`. */
+static size_t run_length(const char *s, size_t n, int whole, int *mixed)
 {
 	size_t count = 0;
 	int letter = 0, digit = 0;
@@ -67,7 +68,7 @@ static size_t run_length(const char *s, size_t n, int *mixed)
 			count++;
 			letter |= isalpha(c) != 0;
 			digit |= isdigit(c) != 0;
-		} else if (!strchr("-_.", c) || c == '\0' || (i && !isalnum((unsigned char)s[i - 1]))) {
+		} else if (whole || !strchr("-_.", c) || c == '\0' || (i && !isalnum((unsigned char)s[i - 1]))) {
 			break;
 		}
 	}
@@ -85,7 +86,7 @@ int source_credential(const char *name, const char *text, size_t len, struct sou
 			size_t n = strlen(SECRETS[k].prefix);
 			int mixed;
 			if (text[i] != SECRETS[k].prefix[0] || len - i < n || memcmp(text + i, SECRETS[k].prefix, n) ||
-			    run_length(text + i + n, len - i - n, &mixed) < SECRETS[k].least ||
+			    run_length(text + i + n, len - i - n, SECRETS[k].whole, &mixed) < SECRETS[k].least ||
 			    (SECRETS[k].mixed && !mixed))
 				continue;
 			f->code = "guard.credential";

@@ -239,7 +239,8 @@ static void test_source_text(void **state)
 	/* Joined here so that no scanner takes this file for a leak. */
 	static const char *const keys[] = {"sk-" "proj-Ab1defghijklmnopqrstuvwx", "nvapi" "-abcdefghijklmnopqrst0123",
 					   "AKIA" "ABCDEFGHIJKLMNO1", "gh" "p_abcdefghijklmnopqrstuvwxyz0123456789",
-					   "-----BEGIN " "RSA PRIVATE KEY-----", "eyJhbGci" "OiJIUzI1NiJ9.abc"};
+					   "-----BEGIN " "RSA PRIVATE KEY-----", "eyJhbGci" "OiJIUzI1NiJ9.abc",
+					   "hf" "_abcdefghijklmnopqrstuvwxyzabcdefgh", "r8" "_abcdefghijklmnopqrstuvwxyz0123456789a"};
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
 		char text[200];
 		snprintf(text, sizeof text, "int a;\n// %s\n", keys[i]);
@@ -250,7 +251,8 @@ static void test_source_text(void **state)
 	}
 	static const char *const fine[] = {"// task-------------------------------", "mask-1 + desk-2",
 					   "int risk_sk = hf_size;", "// sk-abcdefghijklmnopqrstuvwxyz",
-					   "// ---------- BEGIN loop"};
+					   "// ---------- BEGIN loop", "r8_value_of_lane_0_to_31_in_register_number_0",
+					   "hf_add_two_operands_of_the_elementwise_sum(a, b)"};
 	for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++)
 		if (source_credential("kernel.cu", fine[i], strlen(fine[i]), &f))
 			fail_msg("%s: %s", fine[i], f.message);
