@@ -48,6 +48,10 @@ enum {
  * touches. Place the end of a buffer at the end of a page to have the first byte behind it
  * fault even without the sanitize build. Bases from 0x3000000000 up to 0x7000000000 are
  * never used by the runtime itself. */
+enum {
+	EMU_BUFFER_WRITABLE = 1, /* an input that kernels may change: only tests of the judge ask for it */
+};
+
 struct emu_buffer {
 	uint32_t fd;	/* EMU_FD_RO or EMU_FD_RW */
 	uint32_t flags; /* EMU_BUFFER_* */

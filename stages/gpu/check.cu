@@ -53,6 +53,20 @@ DEVICE double draw(const struct check_fill *j, check_u32 tag, check_u64 i)
 	}
 }
 
+/* Is element c of row r of a mixed fill in the row's loud part? Half of the rows have a stretch of it,
+ * as in fill.c. */
+DEVICE int is_loud(const struct check_fill *j, check_u64 r, check_u64 c, check_u32 coin)
+{
+	check_u32 w[4];
+
+	if (j->row < 32 || coin % 2)
+		return 1;
+	philox(&j->key, TAG_PLACE, r, w);
+	check_u64 len = j->row / 32 + below(join(w[0], w[1]), j->row / 8 + 1);
+	check_u64 from = below(join(w[2], w[3]), j->row - len + 1);
+	return c >= from && c < from + len;
+}
+
 /* Magnitudes from 2^-6 to 2^2 by row, one element in 512 sixteen times larger, some zeros. */
 DEVICE double draw_mixed(const struct check_fill *j, check_u64 i)
 {
@@ -63,6 +77,8 @@ DEVICE double draw_mixed(const struct check_fill *j, check_u64 i)
 	philox(&j->key, TAG_ROW, i / j->row, r);
 	plain.kind = CK_NORMAL; /* of spikes, the plain part */
 	double v = draw(&plain, TAG_DRAW, i) * power2((int)below(join(r[0], r[1]), 9) - 6);
+	if (!is_loud(j, i / j->row, i % j->row, r[2]))
+		v = v / 16;
 	check_u64 u = below(join(w[2], w[3]), 512);
 	return u == 0 ? v * 16 : u == 1 ? 0 : v;
 }
@@ -107,13 +123,6 @@ KERNEL check_fill(const struct check_fill j)
 	}
 }
 
-DEVICE check_u32 width_of(check_u32 t)
-{
-	return t == CK_F64 || t == CK_I64 || t == CK_U64   ? 8
-	       : t == CK_F32 || t == CK_I32 || t == CK_U32 ? 4
-	       : t == CK_F16 || t == CK_BF16 || t == CK_I16 || t == CK_U16 ? 2 : 1;
-}
-
 DEVICE void change(const struct check_op *op)
 {
 	unsigned char *p = (unsigned char *)op->base;
@@ -150,21 +159,6 @@ DEVICE void segment_words(const struct check_segment *s, check_u64 block, check_
 	philox(&s->key, TAG_DRAW, block, w);
 	out[0] = join(w[0], w[1]);
 	out[1] = join(w[2], w[3]);
-}
-
-/* Mask for the bytes of 8 from `at` (within the segment) that lie in [from, to). */
-DEVICE check_u64 bytes_in(check_u64 at, check_u64 from, check_u64 to)
-{
-	check_u64 m = 0;
-
-	if (at >= from && at + 8 <= to)
-		return ~0ull;
-	if (at + 8 <= from || at >= to)
-		return 0;
-	for (int k = 0; k < 8; k++)
-		if (at + (check_u64)k >= from && at + (check_u64)k < to)
-			m |= 0xffull << 8 * k;
-	return m;
 }
 
 DEVICE check_u64 masked(const struct check_segment *s, check_u64 at, check_u64 word)

@@ -297,4 +297,26 @@ DEVICE check_u64 lanes_max(check_u64 v)
 	return v;
 }
 
+DEVICE check_u32 width_of(check_u32 t)
+{
+	return t == CK_F64 || t == CK_I64 || t == CK_U64   ? 8
+	       : t == CK_F32 || t == CK_I32 || t == CK_U32 ? 4
+	       : t == CK_F16 || t == CK_BF16 || t == CK_I16 || t == CK_U16 ? 2 : 1;
+}
+
+/* Mask for the bytes of 8 from `at` (within the segment) that lie in [from, to). */
+DEVICE check_u64 bytes_in(check_u64 at, check_u64 from, check_u64 to)
+{
+	check_u64 m = 0;
+
+	if (at >= from && at + 8 <= to)
+		return ~0ull;
+	if (at + 8 <= from || at >= to)
+		return 0;
+	for (int k = 0; k < 8; k++)
+		if (at + (check_u64)k >= from && at + (check_u64)k < to)
+			m |= 0xffull << 8 * k;
+	return m;
+}
+
 #endif

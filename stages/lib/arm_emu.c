@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "arm_emu_part.h"
+#include "defence.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -266,7 +267,7 @@ static int reopen(int fd, int flags, struct err *e)
 
 static int emu_start(struct arm *a, struct emu *m, const struct arm_opts *o, struct err *e)
 {
-	int ro = reopen(o->in_fd, O_RDONLY, e), script = -1, r = -1;
+	int ro = reopen(o->in_fd, DEFENCE("readonly.inputs") ? O_RDONLY : O_RDWR, e), script = -1, r = -1;
 
 	if (ro >= 0)
 		script = reopen(m->script_fd, O_RDONLY, e);
@@ -361,7 +362,7 @@ static void emu_wipe(struct arm *a, struct arm_result *out)
 	struct emu *m = a->impl;
 	struct emu_command c = {.magic = EMU_MAGIC, .kind = EMU_CMD_WIPE};
 
-	if (m->dead || !m->mapped)
+	if (m->dead || !m->mapped || !DEFENCE("image.restore"))
 		return;
 	m->late_at_wipe = emu_late(a);
 	talk(m, &c, out);

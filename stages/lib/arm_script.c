@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "arm_emu_part.h"
+#include "defence.h"
 
 #include <string.h>
 
@@ -18,6 +19,8 @@ static struct emu_buffer script_buffer(const struct emu *m, const struct mem_buf
 	o.offset = bare ? b->offset : b->seg_off;
 	o.bytes = bare ? b->bytes : b->seg_len;
 	o.base = bare ? b->addr : b->seg_addr;
+	if (b->kind == MEM_INPUT && !DEFENCE("readonly.inputs"))
+		o.flags = EMU_BUFFER_WRITABLE;
 	return o;
 }
 

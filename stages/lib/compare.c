@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "compare.h"
+#include "defence.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,30 +202,53 @@ static void keep(double *have, double v)
 		*have = v;
 }
 
+/* What single elements say. */
+static const char *element_rule(const struct compare_side *s, const struct compare_figures *f)
+{
+	if (f->poisoned && f->poisoned * 2 >= f->wrong)
+		return "judge.unwritten";
+	if (f->nan)
+		return "judge.nan";
+	if (f->nonfinite)
+		return "judge.nonfinite";
+	return s->exact ? "judge.exact" : "judge.element";
+}
+
+/* Without its rule a value that is no number is taken as others take it: it is no error where one
+ * asks `error > bound`, or scales the bound by what is judged. */
+static int excused(const struct compare_figures *f)
+{
+	uint64_t inf = f->nonfinite - f->nan;
+
+	return (!DEFENCE("judge.nan") && f->nan && f->nan == f->wrong) ||
+	       (!DEFENCE("judge.nonfinite") && inf && inf == f->wrong);
+}
+
+static const char *rule_broken(const struct compare_bounds *b, const struct compare_side *s,
+			       const struct compare_figures *f)
+{
+	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
+
+	if (excused(f))
+		return NULL;
+	if (f->wrong && (s->exact ? DEFENCE("judge.exact") : DEFENCE("judge.element")))
+		return element_rule(s, f);
+	if (s->exact)
+		return NULL;
+	if (big && !(f->rel_l2 <= b->rel_l2) && DEFENCE("judge.rel_l2"))
+		return "judge.rel_l2";
+	if (big && !(f->row_l2 <= b->row_rel_l2) && DEFENCE("judge.row"))
+		return "judge.row";
+	if (s->base && !(f->ratio <= b->error_ratio * s->slack) && DEFENCE("judge.error_ratio"))
+		return "judge.error_ratio";
+	return f->biased && DEFENCE("judge.bias") ? "judge.bias" : NULL;
+}
+
 void compare_conclude(struct compare_result *r, const struct compare_bounds *b,
 		      const struct compare_side *s, const struct compare_figures *f)
 {
-	int big = s->n >= GROUP / 8; /* relative L2 of a handful of elements is their condition */
-	const char *code = NULL;
+	const char *code = rule_broken(b, s, f);
 
-	if (f->poisoned && f->poisoned * 2 >= f->wrong)
-		code = "judge.unwritten";
-	else if (f->nan)
-		code = "judge.nan";
-	else if (f->nonfinite)
-		code = "judge.nonfinite";
-	else if (f->wrong && s->exact)
-		code = "judge.exact";
-	else if (f->wrong)
-		code = "judge.element";
-	else if (!s->exact && big && !(f->rel_l2 <= b->rel_l2))
-		code = "judge.rel_l2";
-	else if (!s->exact && big && !(f->row_l2 <= b->row_rel_l2))
-		code = "judge.row";
-	else if (!s->exact && s->base && !(f->ratio <= b->error_ratio * s->slack))
-		code = "judge.error_ratio";
-	else if (f->biased)
-		code = "judge.bias";
 	keep(&r->worst, f->worst);
 	keep(&r->rel_l2, f->rel_l2);
 	keep(&r->row_l2, f->row_l2);
@@ -306,7 +330,7 @@ static void compare_integers(struct compare_result *r, const struct compare_side
 void compare_conclude_integers(struct compare_result *r, const struct compare_side *s, uint64_t wrong,
 			       uint64_t poisoned)
 {
-	if (!wrong)
+	if (!wrong || !DEFENCE("judge.exact"))
 		return;
 	keep(&r->worst, INFINITY);
 	if (r->pass) {

@@ -8,6 +8,7 @@
  */
 #include "buf.h"
 #include "compare.h"
+#include "defence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,9 @@ static const char *set_ties(const struct spec_compare *c, const struct compare_s
 			bad++;
 	}
 	*wrong = (double)(bad + outside) / (double)s->n;
-	return outside ? "judge.index" : bad ? "judge.ties" : NULL;
+	if (outside && DEFENCE("judge.index"))
+		return "judge.index";
+	return bad && DEFENCE("judge.ties") ? "judge.ties" : NULL;
 }
 
 static int cmp_double(const void *a, const void *b)
@@ -93,7 +96,7 @@ static const char *set_topk(const struct spec_compare *c, const struct compare_s
 	free(ref);
 	free(seen);
 	*wrong = rows ? (double)bad / (double)rows : 0;
-	return bad ? "judge.ties" : NULL;
+	return bad && DEFENCE("judge.topk") ? "judge.ties" : NULL;
 }
 
 /* Is `b` allowed to follow `a` in a sort? */
@@ -137,7 +140,7 @@ static const char *set_sort(const struct spec_compare *c, const struct compare_s
 		bad += !sort_row_ok(c, s, r, seen);
 	free(seen);
 	*wrong = rows ? (double)bad / (double)rows : 0;
-	return bad ? "judge.order" : NULL;
+	return bad && DEFENCE("judge.order") ? "judge.order" : NULL;
 }
 
 /* Upper incomplete gamma ratio Q(a, x), by series or continued fraction. */
@@ -212,7 +215,7 @@ static const char *set_samples(const struct spec_compare *c, const struct compar
 		bad += !samples_row_ok(s, r, c->alpha / (double)rows, count);
 	free(count);
 	*wrong = rows ? (double)bad / (double)rows : 0;
-	return bad ? "judge.distribution" : NULL;
+	return bad && DEFENCE("judge.distribution") ? "judge.distribution" : NULL;
 }
 
 const char *compare_set(const struct spec_compare *c, const struct compare_side *s, double *wrong)

@@ -3,25 +3,13 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "fill.h"
-#include "buf.h"
-#include "rng.h"
+#include "fill_part.h"
+#include "defence.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One tensor being filled. */
-struct job {
-	const struct spec_tensor *t;
-	enum dtype dt;
-	uint8_t *out;
-	size_t n, row;       /* elements, and of the last dimension */
-	int64_t from, to;    /* evaluated expressions of the fill */
-	int bits;            /* significant bits of a wide operand in the exact regimes */
-	struct rng r;
-};
 
 const char *fill_regime_name(enum fill_regime r)
 {
@@ -32,14 +20,14 @@ const char *fill_regime_name(enum fill_regime r)
 
 /* ---- draws of single elements ---- */
 
-static double draw_normal(struct job *j)
+static double draw_normal(struct fill_job *j)
 {
 	const struct spec_fill *f = &j->t->fill;
 
 	return f->mean + f->std * rng_normal(&j->r);
 }
 
-static double draw_uniform(struct job *j)
+static double draw_uniform(struct fill_job *j)
 {
 	const struct spec_fill *f = &j->t->fill;
 
@@ -48,7 +36,7 @@ static double draw_uniform(struct job *j)
 	return f->low + (double)rng_below(&j->r, (uint64_t)(f->high - f->low));
 }
 
-static double draw_one(struct job *j)
+static double draw_one(struct fill_job *j)
 {
 	const struct spec_fill *f = &j->t->fill;
 
@@ -68,117 +56,17 @@ static double draw_one(struct job *j)
 	}
 }
 
-/* ---- structured fills ---- */
-
-static void shuffle(struct rng *r, int64_t *v, size_t n)
+/* How others fill: a pattern of period 13, or a generator that a kernel can run itself. Both are what
+ * tests of the judge put in the place of keyed draws. */
+static double weak_draw(struct fill_job *j, size_t i)
 {
-	for (size_t i = n; i > 1; i--) {
-		size_t k = (size_t)rng_below(r, i);
-		int64_t x = v[i - 1];
-		v[i - 1] = v[k];
-		v[k] = x;
-	}
-}
+	uint32_t x = (uint32_t)i * 2654435761u + 12345u;
 
-static void fill_permutation(struct job *j)
-{
-	int64_t *v = xmalloc(j->row * sizeof *v);
-
-	for (size_t at = 0; at < j->n; at += j->row) {
-		for (size_t i = 0; i < j->row; i++)
-			v[i] = (int64_t)i;
-		shuffle(&j->r, v, j->row);
-		for (size_t i = 0; i < j->row; i++)
-			dtype_store(j->dt, j->out, at + i, (double)v[i]);
-	}
-	free(v);
-}
-
-/* n distinct integers of [0, to). */
-static int fill_pages(struct job *j, struct err *e)
-{
-	if (j->to < (int64_t)j->n || j->to > 1 << 28)
-		return err_set(e, EX_BADINPUT, "input '%s': %zu distinct pages out of %lld",
-			       j->t->name, j->n, (long long)j->to);
-	int64_t *v = xmalloc((size_t)j->to * sizeof *v + 1);
-	for (int64_t i = 0; i < j->to; i++)
-		v[i] = i;
-	shuffle(&j->r, v, (size_t)j->to);
-	for (size_t i = 0; i < j->n; i++)
-		dtype_store(j->dt, j->out, i, (double)v[i]);
-	free(v);
-	return 0;
-}
-
-/* Each row: `row` distinct experts of `to`, drawn one after the other by Zipf weight. Which
- * expert is popular is itself random. */
-static int fill_routing(struct job *j, struct err *e)
-{
-	size_t experts = (size_t)j->to;
-
-	if (j->to < (int64_t)j->row || j->to > 1 << 20)
-		return err_set(e, EX_BADINPUT, "input '%s': %zu distinct experts out of %lld",
-			       j->t->name, j->row, (long long)j->to);
-	double *w = xmalloc(experts * sizeof *w), *left = xmalloc(experts * sizeof *w);
-	int64_t *rank = xmalloc(experts * sizeof *rank);
-	for (size_t i = 0; i < experts; i++)
-		rank[i] = (int64_t)i;
-	shuffle(&j->r, rank, experts);
-	for (size_t i = 0; i < experts; i++)
-		w[rank[i]] = pow((double)i + 1, -j->t->fill.skew);
-	for (size_t at = 0; at < j->n; at += j->row) {
-		double total = 0;
-		memcpy(left, w, experts * sizeof *w);
-		for (size_t i = 0; i < experts; i++)
-			total += w[i];
-		for (size_t i = 0; i < j->row; i++) {
-			double x = rng_unit(&j->r) * total;
-			size_t k = 0, last = 0;
-			for (; k < experts; k++) {
-				if (left[k] <= 0)
-					continue;
-				last = k;
-				if (x < left[k])
-					break;
-				x -= left[k];
-			}
-			k = k < experts ? k : last;
-			total -= left[k];
-			left[k] = 0;
-			dtype_store(j->dt, j->out, at + i, (double)k);
-		}
-	}
-	free(w);
-	free(left);
-	free(rank);
-	return 0;
-}
-
-static int cmp_int64(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Offsets 0 = p[0] <= p[1] ... = to, each step at least `from`: sorted cuts of what is spare. */
-static int fill_indptr(struct job *j, struct err *e)
-{
-	int64_t steps = (int64_t)j->n - 1, spare = j->to - j->from * steps;
-
-	if (steps < 0 || (steps == 0 && j->to != 0) || spare < 0)
-		return err_set(e, EX_BADINPUT, "input '%s': no offsets with these steps", j->t->name);
-	int64_t *v = xmalloc(j->n * sizeof *v);
-	for (int64_t i = 0; i + 1 < steps; i++)
-		v[i] = (int64_t)rng_below(&j->r, (uint64_t)spare + 1);
-	if (steps > 1)
-		qsort(v, (size_t)steps - 1, sizeof *v, cmp_int64);
-	dtype_store(j->dt, j->out, 0, 0);
-	for (int64_t i = 1; i <= steps; i++)
-		dtype_store(j->dt, j->out, (size_t)i,
-			    (double)(j->from * i + (i < steps ? v[i - 1] : spare)));
-	free(v);
-	return 0;
+	if (!DEFENCE("fill.entropy"))
+		return (double)(i % 13) / 4 - 1.5;
+	if (!DEFENCE("fill.keyed"))
+		return (double)(x >> 8) * 0x1p-23 - 1;
+	return draw_one(j);
 }
 
 /* ---- regimes ---- */
@@ -188,15 +76,24 @@ static int is_free(const struct spec_fill *f)
 	return f->kind == FILL_NORMAL || f->kind == FILL_SPIKES;
 }
 
-/* Rows of magnitudes from 2^-6 to 2^2, one element in 512 sixteen times larger, some zeros. */
-static void fill_mixed(struct job *j)
+/* Rows of magnitudes from 2^-6 to 2^2, one element in 512 sixteen times larger, some zeros. Every other
+ * row, about, is quiet but for one stretch: what is large lies together there, early or late, so that a
+ * kernel that looks at too few places, or forgets what was long ago, misses most of it. */
+static void fill_mixed(struct fill_job *j)
 {
+	size_t loud = 0, end = 0;
 	double scale = 1;
 
 	for (size_t i = 0; i < j->n; i++) {
-		if (i % j->row == 0)
+		size_t at = i % j->row;
+		if (at == 0) {
 			scale = ldexp(1, (int)rng_below(&j->r, 9) - 6);
-		double v = draw_normal(j) * scale;
+			int stretch = j->row >= 32 && rng_below(&j->r, 2) && DEFENCE("fill.stretch");
+			size_t len = stretch ? j->row / 32 + (size_t)rng_below(&j->r, j->row / 8 + 1) : j->row;
+			loud = (size_t)rng_below(&j->r, j->row - len + 1);
+			end = loud + len;
+		}
+		double v = draw_normal(j) * (at >= loud && at < end ? scale : scale / 16);
 		uint64_t u = rng_below(&j->r, 512);
 		if (u == 0)
 			v *= 16;
@@ -206,7 +103,7 @@ static void fill_mixed(struct job *j)
 	}
 }
 
-static void fill_near_equal(struct job *j)
+static void fill_near_equal(struct fill_job *j)
 {
 	for (size_t i = 0; i < j->row; i++)
 		dtype_store(j->dt, j->out, i, draw_one(j));
@@ -218,7 +115,7 @@ static void fill_near_equal(struct job *j)
 	}
 }
 
-static void fill_exact(struct job *j, int wide)
+static void fill_exact(struct fill_job *j, int wide)
 {
 	uint64_t top = 1ULL << j->bits;
 
@@ -275,12 +172,12 @@ uint32_t fill_regimes(const struct spec *s, const struct axes *a)
 		if (t->scalar || !dtype_is_float(t->dtype))
 			continue;
 		floats++;
-		if (is_free(&t->fill))
+		if (is_free(&t->fill) && DEFENCE("regime.mixed"))
 			bits |= 1u << REGIME_MIXED;
-		if (is_free(&t->fill) && t->rank > 1)
+		if (is_free(&t->fill) && t->rank > 1 && DEFENCE("regime.near_equal"))
 			bits |= 1u << REGIME_NEAR_EQUAL;
 	}
-	if (exact_bits(s, a)) {
+	if (exact_bits(s, a) && DEFENCE("regime.exact")) {
 		bits |= 1u << REGIME_EXACT_A;
 		if (floats > 1)
 			bits |= 1u << REGIME_EXACT_B;
@@ -300,7 +197,7 @@ static int bound(const struct spec *s, const struct axes *a, const struct expr *
 	return x ? expr_eval(x, &xe, out, e) : 0;
 }
 
-static int job_open(struct job *j, const struct spec *s, const struct axes *a, int i, struct err *e)
+static int job_open(struct fill_job *j, const struct spec *s, const struct axes *a, int i, struct err *e)
 {
 	int64_t dims[SPEC_MAX_RANK], n;
 
@@ -319,7 +216,7 @@ static int job_open(struct job *j, const struct spec *s, const struct axes *a, i
 	return 0;
 }
 
-static int fill_whole(struct job *j, enum fill_how how, struct err *e)
+static int fill_whole(struct fill_job *j, enum fill_how how, struct err *e)
 {
 	switch (how) {
 	case FILL_MIXED: fill_mixed(j); return 0;
@@ -328,21 +225,16 @@ static int fill_whole(struct job *j, enum fill_how how, struct err *e)
 	case FILL_EXACT_SMALL: fill_exact(j, 0); return 0;
 	default: break;
 	}
-	switch (j->t->fill.kind) {
-	case FILL_PERMUTATION: fill_permutation(j); return 0;
-	case FILL_PAGE_TABLE: return fill_pages(j, e);
-	case FILL_SKEWED_ROUTING: return fill_routing(j, e);
-	case FILL_INDPTR: return fill_indptr(j, e);
-	default: break;
-	}
+	if (how == FILL_STRUCTURED)
+		return fill_structured(j, e);
 	for (size_t i = 0; i < j->n; i++)
-		dtype_store(j->dt, j->out, i, draw_one(j));
+		dtype_store(j->dt, j->out, i, weak_draw(j, i));
 	return 0;
 }
 
 /* A few random elements to change, keeping what the fill promises. Normals get a large value: its
  * absence must show in the output. Nothing drawn here depends on the tensor's content. */
-static int draw_changes(struct job *j, enum fill_regime regime, int wide, struct fill_change *c)
+static int draw_changes(struct fill_job *j, enum fill_regime regime, int wide, struct fill_change *c)
 {
 	int exact = regime == REGIME_EXACT_A || regime == REGIME_EXACT_B;
 	int count = 2 + (int)rng_below(&j->r, 3), n = 0;
@@ -380,7 +272,7 @@ static int draw_changes(struct job *j, enum fill_regime regime, int wide, struct
 	return n;
 }
 
-static void apply(const struct job *j, const struct fill_change *c)
+static void apply(const struct fill_job *j, const struct fill_change *c)
 {
 	size_t w = dtype_size(j->dt), a = (size_t)c->at * w, b = (size_t)c->other * w;
 	uint8_t x[8];
@@ -410,7 +302,7 @@ static int is_wide(const struct spec *s, int i, enum fill_regime regime)
 int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 	       const uint8_t set_key[32], const uint8_t *rep_key, void *out, struct err *e)
 {
-	struct job j;
+	struct fill_job j;
 	char label[160];
 	struct fill_way w;
 
@@ -437,7 +329,7 @@ int fill_input(const struct spec *s, const struct axes *a, int i, enum fill_regi
 int fill_changes(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 		 const uint8_t rep_key[32], struct fill_change out[FILL_CHANGES], int *n, struct err *e)
 {
-	struct job j;
+	struct fill_job j;
 	char label[160];
 
 	if (job_open(&j, s, a, i, e) < 0)
@@ -452,7 +344,7 @@ int fill_changes(const struct spec *s, const struct axes *a, int i, enum fill_re
 int fill_describe(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 		  struct fill_way *w, struct err *e)
 {
-	struct job j;
+	struct fill_job j;
 
 	if (job_open(&j, s, a, i, e) < 0)
 		return -1;
@@ -474,7 +366,7 @@ int fill_describe(const struct spec *s, const struct axes *a, int i, enum fill_r
 int fill_scalar(const struct spec *s, const struct axes *a, int i, enum fill_regime regime,
 		const uint8_t rep_key[32], double *out, struct err *e)
 {
-	struct job j;
+	struct fill_job j;
 	char label[160];
 	uint8_t cell[8] = {0};
 
@@ -487,6 +379,8 @@ int fill_scalar(const struct spec *s, const struct axes *a, int i, enum fill_reg
 	rng_close(&j.r);
 	if (regime == REGIME_EXACT_A || regime == REGIME_EXACT_B)
 		v = v < 0 ? -1 : 1; /* scales must not cost bits */
+	if (!DEFENCE("fresh.scalars"))
+		v = s->input[i].fill.low;
 	dtype_store(j.dt, cell, 0, v);
 	*out = dtype_load(j.dt, cell, 0);
 	return 0;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "gpu_check.h"
+#include "defence.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,6 +153,9 @@ static struct check_segment segment(const struct check_memory *m, uint32_t i)
 		.seg = at(m->seg[i]), .len = b->seg_len, .off = b->addr - b->seg_addr,
 		.used = mem_used(b, m->ws, m->n_ws), .leave = b->kind == MEM_INPUT,
 	};
+	if ((b->kind == MEM_OUTPUT && !DEFENCE("poison.outputs")) ||
+	    (b->kind == MEM_WORKSPACE && !DEFENCE("poison.workspaces")))
+		s.leave = 1;
 
 	masks(&s, b->dtype, m->pattern);
 	s.key = key_of(m->key, m->pattern & 1 ? "odd" : "even", i);

@@ -5,6 +5,7 @@
  */
 #include "memory.h"
 #include "buf.h"
+#include "defence.h"
 #include "dtype.h"
 
 #include <fcntl.h>
@@ -115,7 +116,8 @@ int mem_create(struct mem *m, const struct mem_layout *l, struct err *e)
 	/* Our writable mapping exists already, so it stays; nobody can make another. Kernels
 	 * before 5.1 lack that seal: there the confined child's own read-only mapping and the
 	 * comparison after each rep remain. */
-	if (fcntl(m->in_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
+	if (!DEFENCE("readonly.inputs") ||
+	    fcntl(m->in_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
 		fcntl(m->in_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	fcntl(m->in_fd, F_ADD_SEALS, F_SEAL_SEAL);
 	if (fcntl(m->rw_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
@@ -218,8 +220,22 @@ static void poison_nan(uint8_t *p, uint64_t n, int dtype, struct rng *r)
 	}
 }
 
+/* What a rep left there stays: as where buffers are allocated once and never cleared. */
+static int keeps(const struct mem_buf *b)
+{
+	return (b->kind == MEM_OUTPUT && !DEFENCE("poison.outputs")) ||
+	       (b->kind == MEM_WORKSPACE && !DEFENCE("poison.workspaces"));
+}
+
 void mem_poison(struct mem *m, struct rng *r, unsigned pattern, const uint64_t *ws, uint32_t n_ws)
 {
+	uint8_t *before = NULL;
+
+	for (uint32_t i = 0; i < m->l.n && !before; i++)
+		if (keeps(&m->l.buf[i])) {
+			before = xmalloc(m->l.rw_bytes);
+			memcpy(before, m->rw, m->l.rw_bytes);
+		}
 	/* Guards first, everywhere; payloads over them. Input payloads are kept aside. */
 	rng_bytes(r, m->rw, m->l.rw_bytes);
 	for (uint32_t i = 0; i < m->l.n; i++) {
@@ -230,12 +246,15 @@ void mem_poison(struct mem *m, struct rng *r, unsigned pattern, const uint64_t *
 			uint64_t end = b->offset + b->bytes;
 			rng_bytes(r, m->in + b->seg_off, b->offset - b->seg_off);
 			rng_bytes(r, m->in + end, b->seg_off + b->seg_len - end);
+		} else if (before && keeps(b)) {
+			memcpy(p, before + b->offset, b->bytes);
 		} else if (pattern & 1) {
 			poison_finite(p, mem_used(b, ws, n_ws), b->dtype, r);
 		} else {
 			poison_nan(p, mem_used(b, ws, n_ws), b->dtype, r);
 		}
 	}
+	free(before);
 	memcpy(m->want, m->rw, m->l.rw_bytes);
 	memcpy(m->want_in, m->in, m->l.in_bytes);
 }

@@ -5,6 +5,7 @@
  */
 #include "oracle.h"
 #include "buf.h"
+#include "defence.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -124,8 +125,9 @@ static int make_inputs(struct oracle *o, const struct checker_prep *p, struct er
 	const struct spec *sp = o->spec;
 	int r = 0;
 
-	rng_key(set_key, o->key, "set:%u", p->set);
-	rng_key(rep_key, o->key, "rep:%llu", (unsigned long long)p->rep);
+	int fresh = DEFENCE("fresh.inputs");
+	rng_key(set_key, o->key, "set:%u", fresh ? p->set : 0);
+	rng_key(rep_key, o->key, "rep:%llu", fresh ? (unsigned long long)p->rep : 0);
 	s->in = xmalloc(o->in_bytes + 1);
 	if (p->perturb)
 		r = plain_inputs(o, p, set_key, s->in, e) < 0 ||
@@ -198,6 +200,8 @@ int oracle_prepare(struct oracle *o, const struct checker_prep *p, double scalar
 	rng_open(&r, o->key, label);
 	mem_poison(&o->mem, &r, p->poison, p->ws, p->n_ws);
 	rng_close(&r);
+	if (!DEFENCE("reference.apart"))
+		oracle_expose(o);
 	memcpy(scalars, o->now.scalars, sizeof o->now.scalars);
 	o->prep = *p;
 	o->prepared = 1;
@@ -242,6 +246,8 @@ static int verify_output(struct oracle *o, const struct outputs *x, int i, struc
 
 	if (spec_shape(o->spec, t, &o->axes, dims, &n, e) < 0)
 		return -1;
+	if (!DEFENCE("every.element"))
+		n /= 2;
 	struct compare_side s = {
 		.name = t->name, .dtype = t->dtype, .n = (size_t)n,
 		.row = t->rank ? (size_t)dims[t->rank - 1] : 1,
@@ -283,12 +289,18 @@ int oracle_verify(struct oracle *o, struct compare_result *r, struct err *e)
 		return err_set(e, EX_HARNESS, "verify without prepare");
 	compare_begin(r);
 	switch (mem_guard_check(&o->mem, o->prep.ws, o->prep.n_ws, name)) {
-	case MEM_GUARD_HIT: compare_fail(r, "judge.guard_write", name); break;
-	case MEM_INPUT_HIT: compare_fail(r, "judge.input_write", name); break;
+	case MEM_GUARD_HIT:
+		if (DEFENCE("judge.guard_write"))
+			compare_fail(r, "judge.guard_write", name);
+		break;
+	case MEM_INPUT_HIT:
+		if (DEFENCE("judge.input_write"))
+			compare_fail(r, "judge.input_write", name);
+		break;
 	default: break;
 	}
 	outputs_take(o, &x);
-	for (int i = 0; i < o->spec->noutputs && rc == 0; i++)
+	for (int i = 0; i < o->spec->noutputs && rc == 0 && (i == 0 || DEFENCE("every.output")); i++)
 		rc = verify_output(o, &x, i, r, e);
 	free(x.got);
 	free(x.poison);
@@ -308,8 +320,11 @@ int oracle_again(struct oracle *o, int *same, struct err *e)
 	if (!o->prepared)
 		return err_set(e, EX_HARNESS, "verify without prepare");
 	mem_hash_outputs(&o->mem, now);
-	*same = !memcmp(now, o->hash, sizeof now) &&
-		mem_guard_check(&o->mem, o->prep.ws, o->prep.n_ws, name) == MEM_CLEAN;
+	enum mem_check guards = mem_guard_check(&o->mem, o->prep.ws, o->prep.n_ws, name);
+	if ((guards == MEM_GUARD_HIT && !DEFENCE("judge.guard_write")) ||
+	    (guards == MEM_INPUT_HIT && !DEFENCE("judge.input_write")))
+		guards = MEM_CLEAN;
+	*same = !memcmp(now, o->hash, sizeof now) && guards == MEM_CLEAN;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "buf.h"
+#include "defence.h"
 #include "oracle_gpu_part.h"
 
 #include <stdio.h>
@@ -97,7 +98,7 @@ static int base_content(struct oracle_gpu *o, const struct checker_prep *p, stru
 
 	if (slot && slot->valid && slot->set == p->set && slot->regime == p->regime)
 		return copy_inputs(o, slot, 0, e);
-	rng_key(set_key, o->key, "set:%u", p->set);
+	rng_key(set_key, o->key, "set:%u", DEFENCE("fresh.inputs") ? p->set : 0);
 	for (uint32_t i = 0; r == 0 && i < o->mem.l.n; i++)
 		if (o->mem.l.buf[i].kind == MEM_INPUT)
 			r = fill_one(o, i, p, set_key, e);
@@ -138,7 +139,7 @@ static int make_scalars(struct oracle_gpu *o, const struct checker_prep *p, cons
 	int r = 0;
 
 	memset(scalars, 0, CHECKER_SCALARS * sizeof *scalars);
-	rng_key(set_key, o->key, "set:%u", p->set);
+	rng_key(set_key, o->key, "set:%u", DEFENCE("fresh.inputs") ? p->set : 0);
 	for (int i = 0; r == 0 && i < o->spec->ninputs; i++)
 		if (o->spec->input[i].scalar)
 			r = fill_scalar(o->spec, &o->axes, i, p->regime, p->perturb ? rep_key : set_key,
@@ -285,7 +286,7 @@ int oracle_gpu_prepare(struct oracle_gpu *o, const struct checker_prep *p,
 		return err_set(e, EX_HARNESS, "error ratio asked of a workload opened without baseline");
 	if (p->n_ws > CHECKER_WS || p->regime >= REGIME_COUNT)
 		return err_set(e, EX_HARNESS, "malformed preparation");
-	rng_key(rep_key, o->key, "rep:%llu", (unsigned long long)p->rep);
+	rng_key(rep_key, o->key, "rep:%llu", DEFENCE("fresh.inputs") ? (unsigned long long)p->rep : 0);
 	int r = make_scalars(o, p, rep_key, scalars, e);
 	if (r == 0)
 		r = base_content(o, p, slot, e);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "buf.h"
+#include "defence.h"
 #include "oracle_gpu_part.h"
 
 #include <stdlib.h>
@@ -155,11 +156,11 @@ int oracle_gpu_verify(struct oracle_gpu *o, struct compare_result *r, struct err
 	compare_begin(r);
 	if (look(o, 1, e) < 0)
 		return -1;
-	if (check_guard_result(rep, &o->mem.l, name) != MEM_CLEAN)
+	if (check_guard_result(rep, &o->mem.l, name) != MEM_CLEAN && DEFENCE("judge.guard_write"))
 		compare_fail(r, "judge.guard_write", name);
-	if (memcmp(rep->in_hash, o->in_hash, sizeof o->in_hash))
+	if (memcmp(rep->in_hash, o->in_hash, sizeof o->in_hash) && DEFENCE("judge.input_write"))
 		compare_fail(r, "judge.input_write", "");
-	for (int i = 0; i < o->spec->noutputs; i++)
+	for (int i = 0; i < o->spec->noutputs && (i == 0 || DEFENCE("every.output")); i++)
 		if (judge_output(o, rep, i, r, e) < 0)
 			return -1;
 	memcpy(o->hash, rep->hash, sizeof o->hash);
@@ -178,7 +179,7 @@ int oracle_gpu_again(struct oracle_gpu *o, int *same, struct err *e)
 	if (look(o, 0, e) < 0)
 		return -1;
 	*same = !memcmp(rep->hash, o->hash, sizeof o->hash) &&
-		!memcmp(rep->in_hash, o->in_hash, sizeof o->in_hash) &&
-		check_guard_result(rep, &o->mem.l, name) == MEM_CLEAN;
+		(!memcmp(rep->in_hash, o->in_hash, sizeof o->in_hash) || !DEFENCE("judge.input_write")) &&
+		(check_guard_result(rep, &o->mem.l, name) == MEM_CLEAN || !DEFENCE("judge.guard_write"));
 	return 0;
 }

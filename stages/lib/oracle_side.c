@@ -115,6 +115,28 @@ void oracle_kit_free(struct oracle_kit *k)
 	k->has_ref = k->has_base = 0;
 }
 
+void oracle_expose(struct oracle *o)
+{
+	const uint8_t *ref = o->now.ref;
+
+	for (int i = 0; i < o->spec->noutputs; i++) {
+		const struct mem_buf *b = mem_find(&o->mem.l, MEM_OUTPUT, i);
+		enum dtype t = (enum dtype)b->dtype;
+		size_t w = dtype_size(t), n = b->bytes / w, step = dtype_is_float(t) ? 8 : w;
+		size_t slack = (b->seg_off + b->seg_len - b->offset - b->bytes) / w;
+		for (size_t k = 0; k < n + (slack < n ? slack : n); k++) {
+			double v;
+			memcpy(&v, ref + k % n * step, step == 8 ? 8 : 0);
+			if (dtype_is_float(t))
+				dtype_store(t, o->mem.rw + b->offset, k, v);
+			else
+				memcpy(o->mem.rw + b->offset + k * w, ref + k % n * w, w);
+		}
+		ref += n * step;
+	}
+	memcpy(o->mem.want, o->mem.rw, o->mem.l.rw_bytes);
+}
+
 /* Lay out memory like the workload's as far as inputs go, start the arm. */
 int oracle_side_open(struct oracle *o, struct oracle_side *d, const struct image *image,
 		     int reference, struct err *e)

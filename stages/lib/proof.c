@@ -7,6 +7,7 @@
 
 #include "arm_impl.h"
 #include "cubin.h"
+#include "defence.h"
 #include "file.h"
 #include "worker_pool.h"
 
@@ -188,7 +189,7 @@ static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, co
 		   struct proof_out *out, struct err *e)
 {
 	struct arm_result r;
-	struct arm_run_opts q = {.order = order, .order_seed = seed, .scrub_seed = seed * 2 + 1,
+	struct arm_run_opts q = {.order = DEFENCE("thread.orders") ? order : ARM_FORWARD, .order_seed = seed, .scrub_seed = seed * 2 + 1,
 				 .scalars = scalars};
 
 	if (arm_run(w->arm, &q, &r, e) < 0) {
@@ -199,11 +200,15 @@ static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, co
 	out->elapsed_ns = r.elapsed_ns;
 	out->late_ns = r.late_ns;
 	snprintf(out->text, sizeof out->text, "%s", r.text);
+	if (r.status != ARM_OK && !DEFENCE("launch.status")) {
+		out->status = ARM_OK; /* as where nobody asks how a launch ended */
+		return arm_failed(w, r.status, e);
+	}
 	if (r.status != ARM_OK) {
 		fail(out, status_word(r.status));
 		return arm_failed(w, r.status, e);
 	}
-	if (r.late_ns > LATE_NS)
+	if (r.late_ns > LATE_NS && DEFENCE("judge.late_write"))
 		fail(out, "late_write");
 	return 0;
 }
@@ -241,8 +246,10 @@ int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_or
 	}
 	if (checker_again(w->p->checker, &w->w, &same, e) < 0)
 		return -1;
-	if (!same)
+	if (!same && DEFENCE("judge.late_write"))
 		fail(out, "late_write");
+	if (!w->arm)
+		return 0;
 	arm_wipe(w->arm, &r);
 	if (r.status != ARM_OK) {
 		out->status = r.status;

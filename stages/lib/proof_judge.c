@@ -18,6 +18,7 @@
 #include "proof.h"
 
 #include "arm_impl.h"
+#include "defence.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +167,7 @@ static int pair_runs(struct exam *x, struct proof_work *w, struct err *e)
 		if (rc == 0 && x->r->pass) {
 			if (memcmp(a[0].cmp.hash, a[2].cmp.hash, 32))
 				x->r->deterministic = 0;
-			else
+			else if (DEFENCE("judge.guard_read"))
 				failed(x, "guard_read", "");
 		}
 	}
@@ -178,11 +179,13 @@ static int pair_runs(struct exam *x, struct proof_work *w, struct err *e)
 
 static int fence_pass(struct exam *x, struct checker_open *q, struct err *e)
 {
+	int fence = DEFENCE("fence");
+
 	struct proof_work w;
 	struct proof_out *out = xcalloc(1, sizeof *out);
 	struct checker_prep prep = {.rep = ++x->rep, .perturb = 1, .poison = 1};
 
-	q->fence = 1;
+	q->fence = fence;
 	q->baseline = 0;
 	int rc = proof_open(x->p, x->a, q, &w, e);
 	if (rc == 0)
@@ -251,11 +254,11 @@ int proof_judge(struct proof *p, const struct proof_arm *a, const struct proof_b
 	x.end_ns = arm_now_ns() + (int64_t)(b->wall_s * 1e9);
 	if (held > p->spec->held_out_count)
 		held = p->spec->held_out_count;
-	for (int i = 0; i < p->spec->npublic && rc == 0 && r->pass; i++)
+	for (int i = 0; i < p->spec->npublic && DEFENCE("shapes.public") && rc == 0 && r->pass; i++)
 		rc = examine(&x, CHECKER_PUBLIC, (uint32_t)i, p->spec->public[i].name, b->reps, e);
-	for (int i = 0; i < held && rc == 0 && r->pass; i++)
+	for (int i = 0; i < held && DEFENCE("shapes.held_out") && rc == 0 && r->pass; i++)
 		rc = examine(&x, CHECKER_HELD_OUT, (uint32_t)i, "a held-out shape", b->held_reps, e);
-	if (rc == 0 && r->pass && p->spec->held_out_count > 0)
+	if (rc == 0 && r->pass && p->spec->held_out_count > 0 && DEFENCE("shapes.probes"))
 		rc = probe(&x, p->spec->held_out_count, e);
 	return rc;
 }

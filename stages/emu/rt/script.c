@@ -96,7 +96,7 @@ static const char *buffers_map(void)
 			if (low < page_up(buffers[k].base + buffers[k].bytes) &&
 			    page_down(buffers[k].base) < high)
 				return WRONG("buffer %u: shares a page with buffer %u", i, k);
-		int writable = b->fd == EMU_FD_RW;
+		int writable = b->fd == EMU_FD_RW || (b->flags & EMU_BUFFER_WRITABLE);
 		void *at = mmap((void *)(uintptr_t)low, high - low,
 				writable ? PROT_READ | PROT_WRITE : PROT_READ,
 				MAP_SHARED | MAP_POPULATE | MAP_FIXED_NOREPLACE, (int)b->fd,
