@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 . "$(dirname "$0")/lib.sh"
 real_tree
+[ -e .build ] || ln -s "$build" .build # the folder that is one there, also with sanitizers
 unset TS_BIN # as on another machine
 mkdir -p "$work/path" "$work/home"
 second home/touchstone
