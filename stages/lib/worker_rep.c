@@ -5,11 +5,15 @@
  */
 #include "worker_rep.h"
 
+#include "defence.h"
+#include "gpu_region.h"
+
 #include <math.h>
 #include <string.h>
 
 enum {
 	SINK = 512, CHANGED = 2048, COUNTER = 64, /* bytes: counter i of the scrubs at i * COUNTER */
+	COUNTERS = 4096,                        /* all of the above */
 	CANARY = 4096,                          /* words */
 	FLUSHES = 3,                            /* times L2: dirty lines need as much */
 };
@@ -94,11 +98,62 @@ static int flush_close(struct rep *r, uint64_t mapped, struct err *e)
 {
 	CUmemAccess ro = {{CU_MEM_ON_DEVICE, 0}, CU_MEM_READ};
 
-	TRY(MemSetAccess, r->flush, mapped, &ro, 1);
+	if (DEFENCE("readonly.flush"))
+		TRY(MemSetAccess, r->flush, mapped, &ro, 1);
 	return 0;
 }
 
-int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
+/* A graph of our own kernels, made, launched and updated: does the driver write into the memory of modules as it
+ * does so? Then that memory is not only theirs, and must not be put back. */
+static int quiet_graph(struct rep *r, struct err *e)
+{
+	CUgraphExec exec = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		CUgraph g = NULL;
+		CUgraphUpdate u = {0};
+		TRY(StreamBeginCapture, r->stream, CU_CAPTURE_THREAD);
+		int rc = rep_flush(r, e);
+		TRY(StreamEndCapture, r->stream, &g);
+		if (rc)
+			return -1;
+		if (!exec)
+			TRY(GraphInstantiate, &exec, g, 0);
+		else
+			TRY(GraphExecUpdate, exec, g, &u);
+		TRY(GraphDestroy, g);
+		TRY(GraphLaunch, exec, r->stream);
+		TRY(StreamSynchronize, r->stream);
+	}
+	for (int i = 0; i < gpu_regions(); i++)
+		if (rep_same(r, REP_BESIDE, gpu_region(i)->at, gpu_region(i)->image, gpu_region(i)->bytes, e))
+			return -1;
+	TRY(StreamSynchronize, r->stream);
+	TRY(GraphExecDestroy, exec);
+	return 0;
+}
+
+static int regions_open(struct rep *r, int page, struct err *e)
+{
+	int changed[REP_NOTES] = {0};
+	CUdeviceptr at = 0;
+	size_t bytes = 0;
+
+	/* no such variable: nothing is known of where modules keep theirs */
+	if (cu.ModuleGetGlobal(&at, &bytes, r->module, "ts_anchor") != CUDA_OK)
+		return 0;
+	gpu_regions_open(page ? GPU_REGIONS_PAGE : GPU_REGIONS_DRIVER);
+	TRY(MemsetD8Async, r->small, 0, r->small_bytes, r->stream);
+	if (gpu_region_note(at, bytes, e) || gpu_regions_take(e) || quiet_graph(r, e) || rep_changed(r, changed, e) ||
+	    gpu_regions_put_now(e))
+		return -1;
+	r->kept = changed[REP_BESIDE] ? 0 : gpu_regions() ? gpu_region(0)->bytes : 0;
+	if (!r->kept)
+		gpu_regions_close();
+	return 0;
+}
+
+int rep_open(struct rep *r, CUdevice dev, const void *cubin, int page, struct err *e)
 {
 	int l2 = 0;
 
@@ -121,11 +176,12 @@ int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
 	if (map(&r->flush, &mapped, e) || map(&r->small, &r->small_bytes, e))
 		return -1;
 	TRY(MemsetD8Async, r->flush, 0x3c, r->flush_bytes, r->stream);
-	if (canary(r, e) || flush_close(r, mapped, e))
+	if (canary(r, e) || flush_close(r, mapped, e) || regions_open(r, page, e))
 		return -1;
 	/* Lines that a kernel asks to keep must not outlive its rep (h200-facts.md 2); a GPU without such a
 	 * limit has no such lines. */
-	cu.CtxSetLimit(CU_LIMIT_PERSISTING_L2, 0);
+	if (DEFENCE("persisting.limit"))
+		cu.CtxSetLimit(CU_LIMIT_PERSISTING_L2, 0);
 	return 0;
 }
 
@@ -158,10 +214,12 @@ int rep_scrub(struct rep *r, uint64_t seed, int local, struct err *e)
 	CUdeviceptr arrived = r->small, sink = r->small + SINK;
 	void *args[] = {&seed, &words, &arrived};
 
-	TRY(MemsetD8Async, r->small, 0, r->small_bytes, r->stream);
-	if (together(r, r->shared, (uint32_t)r->sms, 1024, (uint32_t)r->shared_bytes, args, e))
+	/* the counters must be zero in any case */
+	TRY(MemsetD8Async, r->small, 0, DEFENCE("image.small") ? r->small_bytes : COUNTERS, r->stream);
+	if (DEFENCE("scrub.shared") &&
+	    together(r, r->shared, (uint32_t)r->sms, 1024, (uint32_t)r->shared_bytes, args, e))
 		return -1;
-	if (local < 1)
+	if (local < 1 || !DEFENCE("scrub.local"))
 		return 0;
 	CUdeviceptr counter = r->small + (CUdeviceptr)local * COUNTER;
 	void *more[] = {&seed, &counter, &sink};
@@ -175,13 +233,14 @@ int rep_flush(struct rep *r, struct err *e)
 	void *args[] = {&r->flush, &n, &sink};
 	CUlaunch l = {.grid = {(uint32_t)r->sms * 4, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
 
-	TRY(LaunchKernelEx, &l, r->read, args, NULL);
+	if (DEFENCE("flush.l2"))
+		TRY(LaunchKernelEx, &l, r->read, args, NULL);
 	return 0;
 }
 
-int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e)
+int rep_same(struct rep *r, enum rep_note n, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e)
 {
-	CUdeviceptr changed = r->small + CHANGED;
+	CUdeviceptr changed = r->small + CHANGED + 4 * n;
 	void *args[] = {&p, &q, &bytes, &changed};
 	CUlaunch l = {.grid = {(uint32_t)r->sms, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
 
@@ -189,12 +248,13 @@ int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct
 	return 0;
 }
 
-int rep_changed(struct rep *r, int *changed, struct err *e)
+int rep_changed(struct rep *r, int changed[REP_NOTES], struct err *e)
 {
-	uint32_t word = 0;
+	uint32_t word[REP_NOTES] = {0};
 
-	TRY(MemcpyDtoH, &word, r->small + CHANGED, sizeof word);
-	*changed = word != 0;
+	TRY(MemcpyDtoH, word, r->small + CHANGED, sizeof word);
+	for (int i = 0; i < REP_NOTES; i++)
+		changed[i] = word[i] != 0;
 	return 0;
 }
 

@@ -166,7 +166,7 @@ static int object_read(const struct elf *x, struct CUmod_st *m, const Elf64_Sym 
 		return 0;
 	const Elf64_Shdr *sec = &x->sec[s->st_shndx];
 	if (!m->section[k]) {
-		m->section[k] = fake_alloc(sec->sh_size);
+		m->section[k] = fake_module_alloc(sec->sh_size);
 		if (!m->section[k])
 			return CUDA_OUT_OF_MEMORY;
 		void *p = (void *)(uintptr_t)m->section[k];

@@ -140,6 +140,8 @@ void fake_ops_free(struct fake_ops *l);
 /* memory.c */
 CUdeviceptr fake_alloc(size_t bytes);
 void fake_free(CUdeviceptr at);
+CUdeviceptr fake_module_alloc(size_t bytes);  /* for the data of a module */
+void fake_module_free(CUdeviceptr at);
 
 /* elf.c: what a cubin contains */
 int fake_elf_read(struct CUmod_st *m, const uint8_t *data, size_t len);

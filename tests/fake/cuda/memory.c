@@ -91,6 +91,54 @@ void fake_free(CUdeviceptr at)
 	in_use -= bytes;
 }
 
+/* --- where modules keep their data --- */
+
+/* One piece for all modules, as on a GPU: what lies beside a variable can be written, and nobody wipes it. It is
+ * mapped at once and handed out from its start as long as a module has some of it. */
+enum { PIECE = 2 << 20 };
+static char *piece;
+static size_t piece_used, piece_users;
+
+CUdeviceptr fake_module_alloc(size_t bytes)
+{
+	size_t whole = (bytes + 255) & ~(size_t)255;
+	if (!piece) {
+		char *p = mmap(NULL, 2 * PIECE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (p == MAP_FAILED)
+			return 0;
+		piece = (char *)(((uintptr_t)p + PIECE - 1) & ~(uintptr_t)(PIECE - 1));
+		if (mprotect(piece, PIECE, PROT_READ | PROT_WRITE))
+			return 0;
+		piece_used = 256;
+	}
+	if (whole > PIECE - piece_used)
+		return fake_alloc(bytes);
+	char *at = piece + piece_used;
+	piece_used += whole;
+	piece_users++;
+	return (CUdeviceptr)(uintptr_t)at;
+}
+
+void fake_module_free(CUdeviceptr at)
+{
+	if (!piece || at < (uintptr_t)piece || at >= (uintptr_t)piece + PIECE)
+		fake_free(at);
+	else if (--piece_users == 0)
+		piece_used = 256;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr at)
+{
+	int r = fake_ready();
+	const struct range *a = range_around(ALLOCATED, at, 1);
+	int own = piece && at >= (uintptr_t)piece && at < (uintptr_t)piece + PIECE;
+	if (r || (!a && !own))
+		return r ? r : CUDA_NOT_FOUND;
+	*base = own ? (CUdeviceptr)(uintptr_t)piece : a->at;
+	*bytes = own ? PIECE : (size_t)a->bytes;
+	return 0;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes)
 {
 	int r = fake_ready_uncaptured();

@@ -82,7 +82,7 @@ CUresult cuModuleUnload(CUmodule m)
 	fake_drain();
 	for (size_t i = 0; i < sizeof m->section / sizeof *m->section; i++)
 		if (m->section[i])
-			fake_free(m->section[i]);
+			fake_module_free(m->section[i]);
 	free(m->object);
 	m->object = NULL;
 	m->nobjects = 0;

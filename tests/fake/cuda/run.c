@@ -129,6 +129,19 @@ static void globals(const struct CUmod_st *m, int in)
 	}
 }
 
+/* Where the module of the running kernel keeps a variable; kernels/host_cuda.h calls it. */
+static const struct CUmod_st *running;
+void *fake_own(const void *host);
+void *fake_own(const void *host)
+{
+	for (int i = 0; i < running->nobjects; i++) {
+		size_t n = 0;
+		if (fake_host_object(running->object[i].name, &n) == host)
+			return (void *)(uintptr_t)running->object[i].at;
+	}
+	return NULL;
+}
+
 static void order(const uint32_t block[3])
 {
 	unsigned n = 0;
@@ -184,6 +197,7 @@ void fake_run_kernel(const struct fake_op *op)
 	entry[0] = *op->func->host;
 	emu_cur = &emu_main_fiber;
 	order(op->block);
+	running = op->func->module;
 	globals(op->func->module, 1);
 	/* one block after another; those of a cooperative launch may wait for each other */
 	sched_run(&l, 0, op->args, op->cooperative ? (unsigned)blocks : 1, 0);

@@ -15,6 +15,7 @@
 #include "cubin.h"
 #include "cuda_api.h"
 #include "file.h"
+#include "gpu_region.h"
 #include "gpu_run.h"
 #include "worker_call.h"
 #include "worker_rep.h"
@@ -27,7 +28,7 @@ enum { OUT_BYTES = 16 << 20 };
 
 static struct buf cubin = BUF_INIT, rep_code = BUF_INIT;
 static struct mem_layout layout;
-static int fd[1], through;
+static int fd[1], through, told;
 static CUdeviceptr out;
 static char gpu[64];
 static int sms, shared;
@@ -46,24 +47,32 @@ static void stopped(int ok, const char *what)
 	through += !ok;
 }
 
-static void memory(void)
+/* Each call by name: which of them a machine refuses is the first thing to know. */
+static void called(CUresult r, const char *what)
+{
+	if (r)
+		exit(printf("%s: %s\n", what, cuda_error(r)) > 0 ? 2 : 3);
+}
+
+static void memory(CUdevice dev)
 {
 	struct err e = {0};
-	CUmemProp prop = {.type = CU_MEM_PINNED, .handle_types = CU_MEM_POSIX_FD, .location = {CU_MEM_ON_DEVICE, 0}};
-	CUmemAccess rw = {{CU_MEM_ON_DEVICE, 0}, CU_MEM_READ_WRITE};
+	CUmemProp prop = {.type = CU_MEM_PINNED, .handle_types = CU_MEM_POSIX_FD, .location = {CU_MEM_ON_DEVICE, dev}};
+	CUmemAccess rw = {{CU_MEM_ON_DEVICE, dev}, CU_MEM_READ_WRITE};
 	CUmemHandle h;
 	CUdeviceptr at;
-	size_t unit;
+	size_t unit = 0;
 
-	cu.MemGetAllocationGranularity(&unit, &prop, 0);
+	called(cu.MemGetAllocationGranularity(&unit, &prop, 0), "cuMemGetAllocationGranularity, shareable");
 	layout.page = unit;
 	need(mem_add(&layout, "out", MEM_OUTPUT, 0, DT_U32, OUT_BYTES, &e), "memory", &e);
 	need(mem_plan(&layout, 0, NULL, &e), "memory", &e);
 	const struct mem_buf *b = &layout.buf[0];
-	if (cu.MemCreate(&h, b->seg_len, &prop, 0) || cu.MemExport(&fd[0], h, CU_MEM_POSIX_FD, 0) ||
-	    cu.MemAddressReserve(&at, b->seg_len, 0, 0, 0) || cu.MemMap(at, b->seg_len, 0, h, 0) ||
-	    cu.MemSetAccess(at, b->seg_len, &rw, 1))
-		exit(printf("cannot make memory\n") > 0);
+	called(cu.MemCreate(&h, b->seg_len, &prop, 0), "cuMemCreate, shareable");
+	called(cu.MemExport(&fd[0], h, CU_MEM_POSIX_FD, 0), "cuMemExportToShareableHandle");
+	called(cu.MemAddressReserve(&at, b->seg_len, 0, 0, 0), "cuMemAddressReserve");
+	called(cu.MemMap(at, b->seg_len, 0, h, 0), "cuMemMap");
+	called(cu.MemSetAccess(at, b->seg_len, &rw, 1), "cuMemSetAccess");
 	out = at + (b->addr - b->seg_addr);
 }
 
@@ -75,6 +84,8 @@ static struct worker *start(void)
 
 	need(worker_start(&w, &o, &e), "worker_start", &e);
 	need(worker_map(w, 0, &layout, fd, &e), "worker_map", &e);
+	if (!told++)
+		printf("a worker keeps %llu bytes of module memory\n", (unsigned long long)worker_kept(w));
 	return w;
 }
 
@@ -261,10 +272,10 @@ static void inside(const char *path)
 	need(file_read(path, 1 << 24, &cubin, &e), path, &e);
 	snprintf(name, sizeof name, "%s.rep", path);
 	need(file_read(name, 1 << 24, &rep_code, &e), name, &e);
-	need(rep_open(&rep, dev, rep_code.data, &e), "rep_open", &e);
+	need(rep_open(&rep, dev, rep_code.data, 1, &e), "rep_open", &e);
 	if (gpu_module_load(&module, cubin.data, cubin.len, text, &e))
 		exit(printf("%s %s\n", text, e.text) > 0);
-	memory();
+	memory(dev);
 }
 
 static CUresult call(const char *entry, int words, int pdl)
@@ -295,6 +306,19 @@ static void places(void)
 	       (unsigned long long)var, (unsigned long long)code, (unsigned long long)rep.flush,
 	       (unsigned long long)rep.small, (unsigned long long)module.images, (unsigned long long)out,
 	       (unsigned long long)small);
+	const CUdeviceptr ask[] = {var, gpu_regions() ? gpu_region(0)->at : 0};
+	for (int i = 0; i < 2 && ask[i]; i++) {
+		CUdeviceptr base = 0;
+		size_t bytes = 0;
+		CUresult r = cu.MemGetAddressRange(&base, &bytes, ask[i]);
+		printf("cuMemGetAddressRange(%llx): %s %llx %zu\n", (unsigned long long)ask[i], cuda_error(r),
+		       (unsigned long long)base, bytes);
+	}
+	for (int i = 0; i < gpu_regions(); i++)
+		printf("put back whole: %llx, %zu bytes, %d variables noted\n", (unsigned long long)gpu_region(i)->at,
+		       gpu_region(i)->bytes, gpu_region(i)->users);
+	printf("module memory that is kept: %llu bytes (0: our own kernels change it, or nothing is known of it)\n",
+	       (unsigned long long)rep.kept);
 }
 
 static int poke(const char *what)
@@ -414,7 +438,7 @@ int main(int argc, char **argv)
 		 u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 	cu.DeviceGetAttribute(&sms, 16, dev);
 	cu.DeviceGetAttribute(&shared, 97, dev);
-	memory();
+	memory(dev);
 	overlaps();
 	windows();
 	stashes();

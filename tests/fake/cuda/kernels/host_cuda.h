@@ -16,4 +16,8 @@
 extern "C" void fake_nanosleep(unsigned ns);
 #define __nanosleep fake_nanosleep
 
+/* A kernel runs on the host's copy of a variable; where its module keeps that one, and what lies beside: */
+extern "C" void *fake_own(const void *variable);
+#define OWN(variable) ((volatile unsigned *)fake_own(&(variable)))
+
 #endif
