@@ -62,6 +62,7 @@ struct guard {
 	struct buf kernel, text, log; /* text: plan.json */
 	struct box_result build[BUILDS];
 	int nbuilds;
+	char isolation[CONFINE_LIST];
 	struct gpu gpu;               /* of the run; class cuda */
 	struct image image;           /* its modules */
 	int closed;                   /* rejected */
@@ -437,10 +438,18 @@ static void record(struct guard *g)
 	jw_end(w);
 }
 
+/* The layers that held in every build: one of them may be an old one from the cache. */
 static void name_isolation(struct guard *g)
 {
-	char *rest = NULL, *p = g->image.nbuilt ? g->image.box.isolation : g->nbuilds ? g->build[0].isolation : NULL;
-	for (p = p ? strtok_r(p, ", ", &rest) : NULL; p; p = strtok_r(NULL, ", ", &rest))
+	char *rest = NULL, *all = g->isolation;
+	for (int i = 0; i < g->image.nbuilt + g->nbuilds; i++) {
+		const struct box_result *r = i < g->image.nbuilt ? &g->image.each[i] : &g->build[i - g->image.nbuilt];
+		if (i)
+			confine_common(all, r->isolation, all);
+		else
+			snprintf(all, sizeof g->isolation, "%s", r->isolation);
+	}
+	for (char *p = strtok_r(all, ", ", &rest); p; p = strtok_r(NULL, ", ", &rest))
 		verdict_isolation(&g->s->v, p);
 }
 

@@ -111,11 +111,15 @@ static const char *weakness(const struct verdict_in *in)
 static int refuse(struct stage *s, const struct closing *c, const struct verdict_in *confirm,
 		  struct err *e)
 {
-	static const enum step ran[] = {STEP_JUDGE, STEP_BENCH, STEP_CONFIRM};
+	/* guard ran a compiler on it, the others ran it */
+	static const enum step ran[] = {STEP_A0_GUARD, STEP_A1_GUARD, STEP_A2_GUARD,
+					 STEP_JUDGE, STEP_BENCH, STEP_CONFIRM};
 	for (size_t i = 0; i < sizeof ran / sizeof ran[0]; i++) {
 		const struct verdict_in *in = stage_verdict(s, ran[i], e);
 		if (!in)
 			return -1;
+		if (in->kind != V_PASS)
+			continue; /* an attempt that was repaired, or not made */
 		const char *missing = s->v.simulated ? NULL : weakness(in);
 		if (missing && !s->run.allow_weak) {
 			verdict_set(&s->v, V_INVALID, "promote.isolation",

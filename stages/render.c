@@ -117,6 +117,7 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		.kept = cJSON_IsTrue(json_get(j, "kept")),
 		.emulated = cJSON_IsTrue(json_get(j, "emulated")),
 		.simulated = cJSON_IsTrue(json_get(j, "simulated")),
+		.weak = cJSON_IsTrue(json_get(j, "weak")),
 	};
 	log->n++;
 	return 0;

@@ -45,9 +45,11 @@ int box_entry_key(const struct box_request *q, const struct box_kit *k, const st
 		  struct box_entry *c, struct err *e)
 {
 	struct buf b = BUF_INIT;
-	char sha[HASH_HEX];
+	char sha[HASH_HEX], layers[CONFINE_LIST];
 	int rc = hash_file(box, sha, e);
-	buf_addf(&b, "box/1 %s %s fast_math=%d\n", q->mode, sha, q->fast_math != 0);
+	/* what was compiled when less isolation was to be had is not for a run that has it */
+	confine_offers(layers);
+	buf_addf(&b, "box/1 %s %s fast_math=%d %s\n", q->mode, sha, q->fast_math != 0, layers);
 	hash_hex(q->source, q->source_len, sha);
 	buf_addf(&b, "%s\n%s\n", sha, k->sha);
 	for (size_t i = 0; i < q->entry_count; i++)

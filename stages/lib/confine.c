@@ -364,6 +364,13 @@ int confine_minimum(const char *layers)
 		confine_has(layers, "uid"));
 }
 
+void confine_offers(char out[CONFINE_LIST])
+{
+	int abi = confine_landlock_abi();
+	snprintf(out, CONFINE_LIST, "%slandlock:%d%s", confine_filter_possible() ? "seccomp," : "", abi > 0 ? abi : 0,
+		 geteuid() == 0 ? ",uid" : "");
+}
+
 void confine_common(const char *a, const char *b, char both[CONFINE_LIST])
 {
 	char kept[CONFINE_LIST] = "";

@@ -110,6 +110,10 @@ unsigned confine_ns_parse(const char *names);
 int confine_minimum(const char *layers);
 int confine_has(const char *layers, const char *name); /* "landlock" matches "landlock:7" */
 
+/* What this kernel and user offer without trying it, "seccomp,landlock:7,uid": a result that was made with less
+ * is not one of this machine (box_cache.c). Namespaces are not among them. */
+void confine_offers(char out[CONFINE_LIST]);
+
 /* Layers common to two lists, for a step that ran several processes. `both` may be `a`. */
 void confine_common(const char *a, const char *b, char both[CONFINE_LIST]);
 

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -266,11 +267,17 @@ static int export(scmp_filter_ctx f, struct confine_filter *out, struct err *e)
 	return 1;
 }
 
+int confine_filter_possible(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
 int confine_filter_make(const struct confine *c, unsigned got, struct confine_filter *out,
 			struct err *e)
 {
 	uint32_t otherwise = SCMP_ACT_KILL_PROCESS;
-	if (c->calls == CONFINE_CALLS_NONE)
+	/* a kernel without it: the layer is absent, and libseccomp would call that an error */
+	if (c->calls == CONFINE_CALLS_NONE || !confine_filter_possible())
 		return 0;
 	if (c->calls == CONFINE_CALLS_BOX)
 		otherwise = SCMP_ACT_ERRNO(ENOSYS);
@@ -290,6 +297,11 @@ int confine_filter_make(const struct confine *c, unsigned got, struct confine_fi
 }
 
 #else
+
+int confine_filter_possible(void)
+{
+	return 0;
+}
 
 int confine_filter_make(const struct confine *c, unsigned got, struct confine_filter *out,
 			struct err *e)

@@ -324,9 +324,14 @@ static int rules_fill(int set, const struct confine *c, int view, uint64_t handl
 	return rule_add(set, proc, rights(CONFINE_READ) | (c->proc > 1 ? (uint64_t)FS_WRITE : 0), handled, e);
 }
 
+int confine_landlock_abi(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1u);
+}
+
 int confine_landlock(const struct confine *c, int view, int *abi, struct err *e)
 {
-	*abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1u);
+	*abi = confine_landlock_abi();
 	if (*abi < 1)
 		return 0; /* not built in, or switched off at boot */
 	/* ask for every right this kernel knows, so that what is not listed is refused */

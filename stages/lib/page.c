@@ -163,6 +163,8 @@ static void headline(struct buf *out, const struct page_group *g)
 		page_element(out, "trial ", c->trial, ", measured directly, 95 % interval");
 	else
 		buf_adds(out, "nothing kept yet: the baseline stands");
+	if (c && c->weak)
+		buf_adds(out, "<br>weak isolation: fewer layers held than Touchstone asks for (ALLOW_WEAK=1)");
 	buf_adds(out, "</span></div>");
 	if (g->start)
 		start_card(out, g, c);
@@ -285,6 +287,8 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 	page_element(out, "", r->trial, s->dir ? "</a>" : "");
 	if (r == start)
 		buf_adds(out, " <span class=tag>start/</span>");
+	if (r->weak)
+		buf_adds(out, " <span class=tag>weak isolation</span>");
 	buf_adds(out, "</td>");
 	buf_addf(out, "<td class=\"n %s\">", class);
 	page_element(out, "", r->kept ? "kept" : r->verdict, "</td><td class=why>");

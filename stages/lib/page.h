@@ -26,6 +26,7 @@ struct page_row {
 	const char *started, *candidate, *parent, *closed_by;
 	struct page_ratio vs_champion, vs_baseline;
 	int kept, emulated, simulated;
+	int weak; /* kept although too little isolation held (ALLOW_WEAK=1) */
 };
 
 /* Sources of a trial for its fold-out; NULL where not embedded. */

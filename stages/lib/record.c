@@ -128,6 +128,16 @@ static void copy_key(struct jsonw *w, const cJSON *from, const char *key)
 		jw_item(w, key, item);
 }
 
+/* Promoted although too few layers of isolation held (ALLOW_WEAK=1)? */
+static int weak(const struct closed *c)
+{
+	const cJSON *i;
+	cJSON_ArrayForEach(i, json_get(c->promote.json, "isolation"))
+		if (cJSON_IsString(i) && strcmp(i->valuestring, "weak") == 0)
+			return 1;
+	return 0;
+}
+
 static int roll_log(const struct closed *c, struct err *e)
 {
 	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_lo95",
@@ -158,6 +168,8 @@ static int roll_log(const struct closed *c, struct err *e)
 	copy_key(&w, c->promote.json, "simulated");
 	copy_key(&w, c->promote.json, "emulated");
 	copy_key(&w, c->promote.json, "started");
+	if (weak(c))
+		jw_bool(&w, "weak", 1);
 	jw_str(&w, "promote_sha256", c->promote.sha);
 	jw_end(&w);
 	int rc = file_append(LOG, buf_str(&w.out), e);

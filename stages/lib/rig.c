@@ -33,6 +33,15 @@ int rig_init(struct rig *r, struct stage *s, struct err *e)
 	return rc;
 }
 
+void rig_layers(struct rig *r, const char *layers)
+{
+	if (r->layered)
+		confine_common(r->isolation, layers, r->isolation);
+	else
+		snprintf(r->isolation, sizeof r->isolation, "%s", layers);
+	r->layered = 1;
+}
+
 const struct session_class *rig_class(const struct rig *r)
 {
 	return &r->limits;

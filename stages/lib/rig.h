@@ -25,6 +25,7 @@
 
 #include "arm.h"
 #include "checker_call.h"
+#include "confine.h"
 #include "cubin.h"
 #include "gpu.h"
 #include "image.h"
@@ -74,7 +75,8 @@ struct rig {
 	struct checker_work work;
 	struct arm *live[RAW_ARMS];
 	int64_t late[RAW_ARMS], timed[RAW_ARMS]; /* ns of this session's workload */
-	char isolation[192];
+	char isolation[CONFINE_LIST]; /* layers that held in every process that ran an arm */
+	int layered;
 	char refused[256];           /* the candidate cannot be launched at this size */
 
 	/* GPU */
@@ -127,6 +129,7 @@ struct rig_arm *rig_arm_of(struct rig *r, enum raw_arm arm); /* in A/A the candi
 
 extern const struct session_ops RIG_EMU_OPS, RIG_SIM_OPS, RIG_CUDA_OPS;
 const struct session_ops *rig_ops(const struct rig *r);
+void rig_layers(struct rig *r, const char *layers); /* of one more process: what all have in common stays */
 size_t rig_flush_bytes(void); /* 2 x L2 of a core plus its share of L3, capped */
 
 #endif

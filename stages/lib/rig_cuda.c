@@ -63,10 +63,11 @@ int rig_cuda_worker(struct rig *r, struct err *e)
 	if (c->worker[0] && two != c->two)
 		stop_workers(c);
 	c->two = two;
-	for (int i = 0; i <= c->two; i++)
+	for (int i = 0; i <= c->two; i++) {
 		if (!c->worker[i] && worker_start(&c->worker[i], &o, e) != 0)
 			return -1;
-	snprintf(r->isolation, sizeof r->isolation, "%s", worker_isolation(c->worker[0]));
+		rig_layers(r, worker_isolation(c->worker[i]));
+	}
 	return 0;
 }
 

@@ -170,7 +170,7 @@ static int start(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char t
 	stop(r, arm, e);
 	if (arm_open(&r->live[arm], &o, e) != 0)
 		return -1;
-	snprintf(r->isolation, sizeof r->isolation, "%s", arm_isolation(r->live[arm]));
+	rig_layers(r, arm_isolation(r->live[arm]));
 	return 0;
 }
 

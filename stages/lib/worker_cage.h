@@ -21,7 +21,7 @@ enum worker_cage {
 };
 
 unsigned worker_cage_namespaces(int cage); /* to start it in */
-/* EX_NOENV when what holds is less than confine_minimum. `got`: the namespaces that this process is in.
+/* EX_NOENV when what holds is less than confine_minimum, but for the last cage. `got`: the namespaces that this process is in.
  * The driver's library is to be open already. */
 int worker_cage_enter(int cage, unsigned got, struct confine_report *r, struct err *e);
 
