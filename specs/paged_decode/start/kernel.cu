@@ -232,20 +232,57 @@ decode(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__res
 	}
 }
 
-/* One block a query head: join the parts. */
-extern "C" __global__ void __launch_bounds__(D)
+/*
+ * One block a query head: join the parts. Each of its JOIN groups of D threads takes every JOIN-th, EACH at a time: all
+ * loads are on their way before the first is needed, since this launch is nothing but their latency.
+ */
+#define JOIN 4
+#define EACH 8
+#define MOST 128 /* parts */
+
+extern "C" __global__ void __launch_bounds__(JOIN * D)
 combine(const float *__restrict__ part, bf16 *__restrict__ o, int parts)
 {
+	__shared__ float tops[MOST], weight[MOST], sums[JOIN][D];
 	long long row = (long long)blockIdx.y * AXIS_H + blockIdx.x;
 	const float2 *ends = (const float2 *)(part + (long long)gridDim.y * AXIS_H * parts * D) + row * parts;
-	float top = -1e30f, sum = 0.0f, s = 0.0f;
+	int group = threadIdx.x / D, at = threadIdx.x % D;
+	const float *mine = part + row * parts * D + at;
+	float v[EACH], top = -1e30f, sum = 0.0f, s = 0.0f;
+	float2 own = make_float2(-1e30f, 0.0f);
 
-	for (int p = 0; p < parts; p++)
-		top = fmaxf(top, ends[p].x);
-	for (int p = 0; p < parts; p++) {
-		float f = power_of_two(ends[p].x - top);
-		sum += f * ends[p].y;
-		s += f * part[(row * parts + p) * D + threadIdx.x];
+	if (threadIdx.x < parts)
+		own = ends[threadIdx.x];
+#pragma unroll
+	for (int i = 0; i < EACH; i++) {
+		int p = group + i * JOIN;
+		v[i] = p < parts ? mine[(long long)p * D] : 0.0f;
 	}
-	o[row * D + threadIdx.x] = (bf16)round_pair(s / sum, 0.0f);
+	if (threadIdx.x < parts)
+		tops[threadIdx.x] = own.x;
+	__syncthreads();
+	for (int p = 0; p < parts; p++)
+		top = fmaxf(top, tops[p]);
+	if (threadIdx.x < parts)
+		weight[threadIdx.x] = power_of_two(own.x - top);
+	__syncthreads();
+	if (threadIdx.x < parts)
+		tops[threadIdx.x] = own.y * weight[threadIdx.x]; /* all have read the tops */
+#pragma unroll
+	for (int i = 0; i < EACH; i++)
+		if (group + i * JOIN < parts)
+			s += weight[group + i * JOIN] * v[i];
+#pragma unroll 4
+	for (int p = group + EACH * JOIN; p < parts; p += JOIN)
+		s += weight[p] * mine[(long long)p * D];
+	sums[group][at] = s;
+	__syncthreads();
+	if (group > 0)
+		return;
+	for (int p = 0; p < parts; p++)
+		sum += tops[p];
+#pragma unroll
+	for (int g = 1; g < JOIN; g++)
+		s += sums[g][at];
+	o[row * D + at] = (bf16)round_pair(s / sum, 0.0f);
 }
