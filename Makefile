@@ -95,7 +95,7 @@ SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD M
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
-.PHONY: help all iterate resume status report champion check try replay redo adopt ship new test test-fresh lint \
+.PHONY: help all iterate resume status report champion check selftest try replay redo adopt ship new test test-fresh lint \
 	clean devices calibrate profile tidy stale
 
 help: ## this page
@@ -120,6 +120,9 @@ champion: $(B)/bin/status ## show the best of SPEC, on every device
 
 check: all ## prove SPEC sound before money is spent on it
 	$(Q)$(B)/bin/check $(call given,SPEC DEVICE)
+
+selftest: all ## try the judge itself on DEVICE: what breaks its rules must be refused
+	$(Q)$(B)/bin/selftest $(call given,DEVICE)
 
 try: all ## judge my own kernel: SPEC= KERNEL= PLAN=
 	$(ITERATE) --try $(call given,$(SETTINGS) KERNEL PLAN)

@@ -310,6 +310,17 @@ int checker_copy(struct checker *c, const struct checker_work *w, enum checker_w
 	return 0;
 }
 
+int checker_touch(struct checker *c, const struct checker_work *w, enum checker_way way, uint32_t buffer,
+		  int64_t at, struct err *e)
+{
+	memset(&c->q, 0, sizeof c->q);
+	c->q.work = w->id;
+	c->q.way = way;
+	c->q.buffer = buffer;
+	c->q.at = at;
+	return ask(c, CHECKER_OP_COPY, NULL, e);
+}
+
 int checker_mac(struct checker *c, const void *data, size_t len, char out[HASH_HEX], struct err *e)
 {
 	memset(&c->q, 0, sizeof c->q);

@@ -111,9 +111,14 @@ int checker_again(struct checker *c, const struct checker_work *w, int *same, st
 /* For make check, which plays candidate: copies of all inputs and outputs of a workload on a GPU, laid out
  * as the memfds of emu. GET: device to copies (in_fd and rw_fd, where not NULL, become descriptors of
  * them, ours to close); PUT: copies to device. Refused unless the key is a throw-away one. */
-enum checker_way { CHECKER_GET, CHECKER_PUT };
+enum checker_way { CHECKER_GET, CHECKER_PUT, CHECKER_TOUCH, CHECKER_TOUCH_LATE };
 int checker_copy(struct checker *c, const struct checker_work *w, enum checker_way way, int *in_fd,
 		 int *rw_fd, struct err *e);
+/* For the self-test, which plays what no candidate should be able to: one bit of one byte of a buffer of
+ * the layout is another, `at` counted from its payload (below 0 and past its end lie guards). TOUCH: now;
+ * TOUCH_LATE: between the next verify and the next checker_again. Refused in a run, like copies. */
+int checker_touch(struct checker *c, const struct checker_work *w, enum checker_way way, uint32_t buffer,
+		  int64_t at, struct err *e);
 
 /* HMAC under the trial's key (from the run key) over the SHA-256 of a verdict's text; check: *ok. checker_mac_fn is
  * the shape that verdict.h wants, its context a struct checker. */

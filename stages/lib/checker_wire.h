@@ -25,7 +25,7 @@ enum checker_op {
 	CHECKER_OP_AGAIN,
 	CHECKER_OP_MAC,
 	CHECKER_OP_SUBKEY,
-	CHECKER_OP_COPY,          /* its reply carries two memfds */
+	CHECKER_OP_COPY,          /* its reply carries two memfds, unless a byte was to be touched */
 };
 
 struct checker_request {
@@ -35,6 +35,8 @@ struct checker_request {
 	struct checker_prep prep; /* PREPARE */
 	uint8_t digest[32];       /* MAC: SHA-256 of the text */
 	int32_t way;              /* COPY: enum checker_way */
+	uint32_t buffer;          /* COPY, of which to touch a byte: of the layout */
+	int64_t at;               /* of its payload */
 };
 
 struct checker_reply {

@@ -2,7 +2,7 @@
  * compare.c - is an output right? See compare.h.
  *
  * Every test is written as !(error <= bound), so that a NaN on either side fails. This file is
- * compiled without any fast-math flag; dtype_selftest() of the checker proves it at start.
+ * compiled without any fast-math flag; ieee.h proves it at the start of the checker.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -4,7 +4,7 @@
  * Conversions to a narrower float round to nearest even, keep NaN a NaN and overflow to
  * infinity (fp8 e4m3 has no infinity: it saturates to NaN, as the hardware conversion without
  * saturation does). Loads never trap and never change the payload's meaning: a NaN stays NaN.
- * Files using this header are compiled without any fast-math flag; dtype_selftest() proves it.
+ * Files using this header are compiled without any fast-math flag; ieee.h proves it at start.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -58,8 +58,5 @@ int64_t dtype_load_int(enum dtype t, const void *base, size_t i); /* integer typ
 
 /* Distance between v (rounded to t) and the next larger magnitude in t; 0 for integers. */
 double dtype_ulp(enum dtype t, double v);
-
-/* 1 if IEEE comparisons with NaN and isfinite behave, FTZ/DAZ are off. */
-int dtype_selftest(void);
 
 #endif

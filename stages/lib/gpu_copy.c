@@ -59,3 +59,17 @@ int gpu_copy_run(struct gpu_copy *c, const struct gpu_mem *m, enum checker_way w
 		r = cu.CtxSynchronize();
 	return r == CUDA_OK ? 0 : cuda_fail(e, "cuMemcpy", r);
 }
+
+int gpu_copy_touch(const struct gpu_mem *m, uint32_t buffer, int64_t at, struct err *e)
+{
+	CUdeviceptr where = gpu_mem_at(m, &m->l.buf[buffer]) + (uint64_t)at;
+	uint8_t byte = 0;
+	CUresult r = cu.MemcpyDtoH(&byte, where, 1);
+
+	byte ^= 1;
+	if (r == CUDA_OK)
+		r = cu.MemcpyHtoD(where, &byte, 1);
+	if (r == CUDA_OK)
+		r = cu.CtxSynchronize();
+	return r == CUDA_OK ? 0 : cuda_fail(e, "cuMemcpy", r);
+}

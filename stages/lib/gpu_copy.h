@@ -21,5 +21,7 @@ struct gpu_copy {
 /* Made at the first use. */
 int gpu_copy_run(struct gpu_copy *c, const struct gpu_mem *m, enum checker_way way, struct err *e);
 void gpu_copy_close(struct gpu_copy *c);
+/* One bit of one byte that mem_reaches. */
+int gpu_copy_touch(const struct gpu_mem *m, uint32_t buffer, int64_t at, struct err *e);
 
 #endif

@@ -280,6 +280,16 @@ enum mem_check mem_guard_check(const struct mem *m, const uint64_t *ws, uint32_t
 	return MEM_CLEAN;
 }
 
+int mem_reaches(const struct mem_layout *l, uint32_t buffer, int64_t at)
+{
+	if (buffer >= l->n)
+		return 0;
+	const struct mem_buf *b = &l->buf[buffer];
+	int64_t front = (int64_t)(b->offset - b->seg_off);
+
+	return at >= -front && at < (int64_t)b->seg_len - front;
+}
+
 void mem_hash_outputs(const struct mem *m, uint8_t out[32])
 {
 	EVP_MD_CTX *c = EVP_MD_CTX_new();

@@ -96,6 +96,8 @@ enum mem_check { MEM_CLEAN = 0, MEM_GUARD_HIT, MEM_INPUT_HIT };
 /* Compare everything that is not an output or used workspace. `name` gets the buffer's name. */
 enum mem_check mem_guard_check(const struct mem *m, const uint64_t *ws, uint32_t n_ws,
 			       char name[MEM_NAME]);
+/* Is byte `at` of a buffer's payload (guards: below 0, past its end) in its segment? For checker_touch. */
+int mem_reaches(const struct mem_layout *l, uint32_t buffer, int64_t at);
 /* SHA-256 over all output payloads in order. */
 void mem_hash_outputs(const struct mem *m, uint8_t out[32]);
 

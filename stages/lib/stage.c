@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "file.h"
 #include "gpu.h"
+#include "ieee.h"
 #include "json.h"
 #include "lock.h"
 #include "tool.h"
@@ -356,6 +357,9 @@ int stage_main(int argc, char **argv, const struct stage_about *about)
 		die(EX_BADUSE, "'%s' is not a step of mine", argv[i]);
 	if (stage_dry_make())
 		die(EX_BADUSE, "make -n, -q and -t must change nothing: not run");
+	const char *broken = ieee_broken();
+	if (broken)
+		die(EX_HARNESS, "floating point of this build does not follow IEEE 754: %s", broken);
 	stage.confirm = stage.step == STEP_CONFIRM;
 	trial_path(stage.trial_dir, stage.id, "");
 	int rc = run_stage(&stage, &e);

@@ -9,26 +9,24 @@
  * SPDX-License-Identifier: MIT
  */
 #include "buf.h"
+#include "checker_part.h"
 #include "checker_wire.h"
 #include "child_call.h"
 #include "file.h"
 #include "gpu_copy.h"
 #include "hash.h"
+#include "ieee.h"
 #include "oracle.h"
 #include "oracle_gpu.h"
 #include "rng.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char HELP[] =
@@ -46,12 +44,6 @@ static const char HELP[] =
 	"\n"
 	"Speaks on descriptor 3 only. Not for people.\n";
 
-/* From the run's key, one way: `stage` draws the inputs of one step of one trial, `mac` signs that
- * trial's verdicts. A machine that gets these two learns nothing of other trials, nor of later steps. */
-struct keys {
-	uint8_t run[32], stage[32], mac[32];
-};
-
 static struct keys *keys; /* a locked page */
 static struct spec *spec;
 static const char *spec_dir, *device = "emu";
@@ -61,6 +53,7 @@ struct work {
 	struct oracle *emu;
 	struct oracle_gpu *gpu;
 	struct gpu_copy copy;
+	struct checker_request late; /* a touch that waits for AGAIN; magic 0: none */
 };
 
 static struct work work[CHECKER_WORKLOADS];
@@ -68,135 +61,6 @@ static struct oracle_kit kit;
 static struct oracle_gpu_kit gpu_kit;
 static int on_gpu;
 static int published;
-
-/* ---- keys ---- */
-
-static int keys_read(const char *run_dir, struct err *e)
-{
-	char *path = xasprintf("%s/key", run_dir);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat st;
-	int r = 0;
-
-	if (fd < 0)
-		r = err_set(e, EX_NOENV,
-			    "cannot open the run's key '%s' (%s): put it back with mode 0600 and resume; "
-			    "if it is lost, start a new run (NEW=1)", path, strerror(errno));
-	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != 32)
-		r = err_set(e, EX_BADINPUT,
-			    "'%s' is not a key of 32 bytes: put the run's key back, or start a new run (NEW=1)",
-			    path);
-	else if (st.st_mode & 077)
-		r = err_set(e, EX_BADINPUT,
-			    "'%s' may be read by others: set its mode to 0600 and resume", path);
-	else if (read(fd, keys->run, 32) != 32)
-		r = err_sys(e, "cannot read '%s'", path);
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return r;
-}
-
-static void take_hex(const char *hex, uint8_t out[32])
-{
-	char byte[3] = "";
-	for (int i = 0; i < 32; i++) {
-		memcpy(byte, hex + 2 * i, 2);
-		out[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-}
-
-/* A replay (tools/replay.c) puts the stage key that a verdict published into its scratch run, as
- * stage_key.STAGE, so that the same inputs are drawn again. run.json of such a run says so, and
- * neither iterate nor promote has to do with it; in any other run the file is an attempt to choose
- * the inputs. */
-static int keys_replay(const char *run_dir, const char *stage, struct err *e)
-{
-	char *path = xasprintf("%s/stage_key.%s", run_dir, stage);
-	struct buf text = BUF_INIT;
-	int r = 0;
-
-	if (file_exists(path) && !run_is_replay(kit.run))
-		r = err_set(e, EX_BADINPUT, "'%s' has no place in a run that is no replay: remove it", path);
-	else if (file_exists(path))
-		r = file_read(path, 64, &text, e);
-	if (!r && text.len && !hash_is_hex(buf_str(&text)))
-		r = err_set(e, EX_BADINPUT, "'%s' is not a key", path);
-	if (!r && text.len)
-		take_hex(buf_str(&text), keys->stage);
-	buf_free(&text);
-	free(path);
-	return r;
-}
-
-/* On a runner's far side there is no run key but the two keys of the step (tools/far.c): 64 digits, a line
- * end, 64 digits, a line end. 1 when they were there. A file of somebody's own making signs nothing that
- * promote believes. */
-static int keys_handed(const char *run_dir, const char *stage, struct err *e)
-{
-	char *key = xasprintf("%s/key", run_dir), *path = xasprintf("%s/keys.%s", run_dir, stage);
-	struct buf text = BUF_INIT;
-	int r = !file_exists(key) && file_exists(path);
-
-	if (r && file_read(path, 130, &text, e) < 0)
-		r = -1;
-	if (r > 0) {
-		char *p = text.data;
-		int ok = text.len == 130 && p[64] == '\n' && p[129] == '\n';
-		if (ok)
-			p[64] = p[129] = '\0';
-		if (!ok || !hash_is_hex(p) || !hash_is_hex(p + 65)) {
-			r = err_set(e, EX_BADINPUT, "'%s' holds no keys", path);
-		} else {
-			take_hex(p, keys->stage);
-			take_hex(p + 65, keys->mac);
-		}
-	}
-	if (text.data)
-		rng_wipe(text.data, text.len);
-	buf_free(&text);
-	free(path);
-	free(key);
-	return r;
-}
-
-static int keys_hand(void)
-{
-	char text[2 * HASH_HEX];
-
-	hash_to_hex(keys->stage, text);
-	hash_to_hex(keys->mac, text + 65);
-	text[64] = text[129] = '\n';
-	int ok = write(1, text, sizeof text) == (ssize_t)sizeof text;
-	rng_wipe(text, sizeof text);
-	return ok ? EX_DONE : EX_SYS;
-}
-
-static int keys_make(const char *run_dir, const char *trial, const char *stage, struct err *e)
-{
-	uint8_t sub[32];
-	int handed = 0;
-
-	keys = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (keys == MAP_FAILED)
-		return err_sys(e, "cannot map a page");
-	mlock(keys, 4096); /* best effort: a small memlock limit must not stop the run */
-	madvise(keys, 4096, MADV_DONTDUMP);
-	if (run_dir) {
-		handed = keys_handed(run_dir, stage, e);
-		if (handed)
-			return handed < 0 ? -1 : 0;
-		if (keys_read(run_dir, e) < 0)
-			return -1;
-	} else if (getrandom(keys->run, 32, 0) != 32) {
-		return err_sys(e, "cannot draw a key");
-	}
-	rng_key(sub, keys->run, "trial:%s", trial);
-	rng_key(keys->stage, sub, "stage:%s", stage);
-	rng_key(keys->mac, sub, "mac");
-	rng_wipe(sub, sizeof sub);
-	return 0;
-}
 
 /* Inputs of a workload depend on this key only. */
 static void work_key(const struct checker_open *q, uint8_t out[32])
@@ -299,12 +163,39 @@ static int do_open(const struct checker_open *q, struct checker_reply *r, struct
 	return 0;
 }
 
-/* In a run nobody but a candidate writes outputs, and nobody sees inputs. */
-static int do_copy(struct work *w, int way, struct err *e)
+static int do_touch(struct work *w, const struct checker_request *q, struct err *e)
 {
-	if (gpu_kit.run || !w->gpu)
-		return err_set(e, EX_HARNESS, "memory is copied for make check on a GPU alone");
-	return gpu_copy_run(&w->copy, oracle_gpu_memory(w->gpu), way == CHECKER_PUT ? CHECKER_PUT : CHECKER_GET, e);
+	const struct mem_layout *l = w->gpu ? &oracle_gpu_memory(w->gpu)->l : &w->emu->mem.l;
+
+	if (!mem_reaches(l, q->buffer, q->at))
+		return err_set(e, EX_HARNESS, "no such byte to touch");
+	if (w->gpu)
+		return gpu_copy_touch(oracle_gpu_memory(w->gpu), q->buffer, q->at, e);
+	((uint8_t *)mem_at(&w->emu->mem, &l->buf[q->buffer]))[q->at] ^= 1;
+	return 0;
+}
+
+/* In a run nobody but a candidate writes outputs, and nobody sees inputs. */
+static int do_copy(struct work *w, const struct checker_request *q, struct err *e)
+{
+	int touch = q->way >= CHECKER_TOUCH;
+
+	if (kit.run || (!w->gpu && !touch))
+		return err_set(e, EX_HARNESS, "memory is copied or touched with a throw-away key alone");
+	if (q->way == CHECKER_TOUCH_LATE)
+		w->late = *q;
+	else if (touch)
+		return do_touch(w, q, e);
+	return touch ? 0 : gpu_copy_run(&w->copy, oracle_gpu_memory(w->gpu),
+					q->way == CHECKER_PUT ? CHECKER_PUT : CHECKER_GET, e);
+}
+
+static int do_again(struct work *w, struct checker_reply *r, struct err *e)
+{
+	if (w->late.magic && do_touch(w, &w->late, e) < 0)
+		return -1;
+	w->late.magic = 0;
+	return on_gpu ? oracle_gpu_again(w->gpu, &r->same, e) : oracle_again(w->emu, &r->same, e);
 }
 
 static void do_mac(const uint8_t digest[32], char out[HASH_HEX])
@@ -337,9 +228,8 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 			      : oracle_prepare(o->emu, &q->prep, r->scalars, e);
 	case CHECKER_OP_VERIFY:
 		return on_gpu ? oracle_gpu_verify(o->gpu, &r->result, e) : oracle_verify(o->emu, &r->result, e);
-	case CHECKER_OP_AGAIN:
-		return on_gpu ? oracle_gpu_again(o->gpu, &r->same, e) : oracle_again(o->emu, &r->same, e);
-	case CHECKER_OP_COPY: return do_copy(o, q->way, e);
+	case CHECKER_OP_AGAIN: return do_again(o, r, e);
+	case CHECKER_OP_COPY: return do_copy(o, q, e);
 	case CHECKER_OP_MAC: do_mac(q->digest, r->hex); return 0;
 	case CHECKER_OP_SUBKEY:
 		published = 1;
@@ -402,7 +292,8 @@ static void loop(const struct err *broken)
 			r.code = child_was_killed() ? EX_AGAIN : e.code ? e.code : EX_HARNESS;
 			memcpy(r.text, e.text, sizeof r.text);
 		}
-		int copies = q.op == CHECKER_OP_COPY && r.code == 0, opened = q.op == CHECKER_OP_OPEN && r.code == 0;
+		int copies = q.op == CHECKER_OP_COPY && q.way < CHECKER_TOUCH && r.code == 0;
+		int opened = q.op == CHECKER_OP_OPEN && r.code == 0;
 		if (answer(&r, copies ? &work[q.work] : opened ? &work[r.work] : NULL, copies) < 0)
 			return;
 	}
@@ -457,16 +348,17 @@ int main(int argc, char **argv)
 	on_gpu = device_class_of(device) == DEVICE_CUDA;
 	prctl(PR_SET_DUMPABLE, 0);
 	setrlimit(RLIMIT_CORE, &none);
-	if (hand && (!run_dir || keys_make(run_dir, trial, stage, &e) < 0))
+	if (hand && (!run_dir || keys_make(&keys, run_dir, trial, stage, &e) < 0))
 		die(run_dir ? e.code : EX_BADUSE, "%s", run_dir ? e.text : "--hand wants --run");
 	if (hand)
-		return keys_hand();
-	if (!dtype_selftest())
-		die(EX_HARNESS, "floating point of this build does not follow IEEE 754");
+		return keys_hand(keys);
+	const char *broken = ieee_broken();
+	if (broken)
+		die(EX_HARNESS, "floating point of this build does not follow IEEE 754: %s", broken);
 	char *from_run = run_dir ? xasprintf("%s/spec", run_dir) : NULL;
 	spec_dir = dir ? dir : from_run;
-	if (keys_make(run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0 ||
-	    (run_dir && keys_replay(run_dir, stage, &e) < 0))
+	if (keys_make(&keys, run_dir, trial, stage, &e) < 0 || load_spec(run_dir, &e) < 0 ||
+	    (run_dir && keys_replay(keys, kit.run, run_dir, stage, &e) < 0))
 		loop(&e); /* the stage says it, under its own name */
 	else
 		loop(NULL);
@@ -476,8 +368,7 @@ int main(int argc, char **argv)
 	oracle_kit_free(&kit);
 	if (gpu_kit.started)
 		oracle_gpu_kit_free(&gpu_kit);
-	if (keys != MAP_FAILED)
-		rng_wipe(keys, sizeof *keys);
+	keys_wipe(keys);
 	spec_free(spec);
 	free(from_run);
 	return EX_DONE;

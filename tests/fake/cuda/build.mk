@@ -6,7 +6,8 @@
 FAKE_CUDA_DIR := $(B)/test/fake/cuda
 FAKE_CUDA_SRC := $(wildcard tests/fake/cuda/*.c)
 FAKE_CUDA_RT := $(patsubst %,stages/emu/rt/%.c,sched block warp shared stack switch)
-FAKE_CUDA_UNITS := $(wildcard tests/fake/cuda/kernels/*.cu tests/fake/cuda/fake_add/reference.cu stages/gpu/check.cu)
+FAKE_CUDA_UNITS := $(wildcard tests/fake/cuda/kernels/*.cu tests/fake/cuda/fake_add/reference.cu stages/gpu/check.cu \
+	stages/selftest/truth.cu stages/selftest/baseline/kernel.cu)
 FAKE_CUDA := $(FAKE_CUDA_DIR)/libcuda.so.1 $(FAKE_CUDA_DIR)/libnvidia-ml.so.1
 FAKE_CUDA_O := $(patsubst %.c,$(FAKE_CUDA_DIR)/o/%.o,$(notdir $(filter-out %/nvml.c,$(FAKE_CUDA_SRC)) $(FAKE_CUDA_RT)))
 FAKE_CUDA_UNIT_O := $(patsubst %.cu,$(FAKE_CUDA_DIR)/o/unit_%.o,$(notdir $(FAKE_CUDA_UNITS)))
