@@ -189,8 +189,8 @@ static int rep_run(struct proof_work *w, enum arm_order order, uint64_t seed, co
 		   struct proof_out *out, struct err *e)
 {
 	struct arm_result r;
-	struct arm_run_opts q = {.order = DEFENCE("thread.orders") ? order : ARM_FORWARD, .order_seed = seed, .scrub_seed = seed * 2 + 1,
-				 .scalars = scalars};
+	struct arm_run_opts q = {.order = DEFENCE("thread.orders") ? order : ARM_FORWARD,
+				 .order_seed = (uint32_t)seed, .scrub_seed = seed * 2 + 1, .scalars = scalars};
 
 	if (arm_run(w->arm, &q, &r, e) < 0) {
 		w->p->unhealthy |= on_gpu(w->p) && r.killed; /* counted as the child's death, as on emu */

@@ -75,10 +75,13 @@ struct proof_out {
  * q->emu is set here, by the device. */
 int proof_open(struct proof *p, const struct proof_arm *a, const struct checker_open *q,
 	       struct proof_work *w, struct err *e);
-/* prep's n_ws and ws are filled here. */
+/* prep's n_ws and ws are filled here. The low 32 bits of `seed` order shuffled threads, all of it says what
+ * shared memory and registers hold. */
 int proof_rep(struct proof_work *w, const struct checker_prep *prep, enum arm_order order,
 	      uint64_t seed, struct proof_out *out, struct err *e);
 void proof_close(struct proof_work *w);
+/* Fills are said to move the bits of an output when each of two gave its own this many times more. */
+enum { PROOF_AGAIN = 5 };
 /* A hang must not hold the lane of a GPU for the spec's whole limit: twenty runs of the reference are
  * allowed and a fifth of a second, never less than one second. */
 int64_t proof_limit(const struct spec *s, int64_t reference_ns);

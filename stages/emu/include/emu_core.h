@@ -143,4 +143,11 @@ void *memset(void *, int, size_t) noexcept EMU_CHECKED(memset);
 int memcmp(const void *, const void *, size_t) noexcept;
 }
 
+/* For emu_suffix.h, where names of members may be macros of the kernel. */
+EMU_INLINE void emu_hot_busy(int v) { emu_hot.busy = v; }
+EMU_INLINE const emu_slot *emu_hot_next() { return emu_hot.next; }
+EMU_INLINE const emu_slot *emu_hot_end() { return emu_hot.end; }
+EMU_INLINE int emu_hot_slow() { return emu_hot.slow; }
+EMU_INLINE void emu_hot_take(const emu_slot *s) { emu_hot.next = s; }
+
 #endif
