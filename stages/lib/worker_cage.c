@@ -64,6 +64,10 @@ static void places_fill(struct places *p, int cage)
 	static const char *const proc[] = {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/sys",
 					   "/proc/cpuinfo", "/proc/meminfo", "/proc/version"};
 
+	/* some drivers keep a file of their own there; without a view it would be everybody's; before the
+	 * driver's folder, which may lie below it */
+	if (cage == WORKER_CAGE_VIEW)
+		p->path[p->n++] = (struct confine_path){.path = "/dev/shm", .access = CONFINE_PRIVATE, .bytes = SHM_BYTES};
 	if (cage == WORKER_CAGE_DEVICES)
 		place_add(p, "/", CONFINE_READ);
 	if (cage < WORKER_CAGE_DEVICES) {
@@ -74,9 +78,6 @@ static void places_fill(struct places *p, int cage)
 		place_add(p, "/sys", CONFINE_READ);
 		driver_folder(p);
 	}
-	/* some drivers keep a file of their own there; without a view it would be everybody's */
-	if (cage == WORKER_CAGE_VIEW)
-		p->path[p->n++] = (struct confine_path){.path = "/dev/shm", .access = CONFINE_PRIVATE, .bytes = SHM_BYTES};
 	for (size_t i = 0; cage == WORKER_CAGE_NET && i < sizeof proc / sizeof *proc; i++)
 		place_add(p, proc[i], CONFINE_READ);
 	devices_add(p);

@@ -4,7 +4,9 @@
  * The code of bench from rig_cuda.c up: calibration, sessions, rule, guards. Nothing is recorded; the checker has a
  * throw-away key. For tests on the fake driver and for a look by hand.
  *
- *   duel SPEC-DIR A B [confirm]     A, B: folders with kernel.cu and plan.json; prints
+ *   duel SPEC-DIR A B [confirm|look]     A, B: folders with kernel.cu and plan.json; look: one session. Prints
+ *   WORKLOAD: A us, B us, B faster by P % (s.e.), windows    of the first session, times of one copy, an empty
+ *                                                            window's and launch's beside them
  *   VERDICT CODE sessions=N ratio=R drain=D sustained=S seconds=T: MESSAGE
  *
  * SPDX-License-Identifier: MIT
@@ -69,6 +71,19 @@ static void set_up(struct rig *r, const char *spec_dir, const char *a, const cha
 	}
 }
 
+/* Times of one copy: the window is divided, what every window costs is in it. */
+static void tell(const struct rig *r, const struct contest *t)
+{
+	for (int i = 0; t->n && i < r->nworkloads; i++) {
+		const struct session_workload *w = &t->session[0].w[i];
+		double n = r->size[i].windows;
+		printf("%s: A %.2f us, B %.2f us, B faster by %+.2f %% (s.e. %.2f), windows %d, an empty one %.2f us, an empty "
+		       "launch %.2f us\n", r->workload[i].name, w->mean[RAW_CHAMPION] * 1e-3 / n,
+		       w->mean[RAW_CANDIDATE] * 1e-3 / n, 100 * expm1(w->theta), 100 * w->se, r->size[i].windows,
+		       r->figures.empty_ns * 1e-3, r->figures.null_ns * 1e-3);
+	}
+}
+
 static void plan(struct contest *t, struct rig *r, struct raw *raw, int confirm)
 {
 	contest_init(t);
@@ -101,8 +116,9 @@ int main(int argc, char **argv)
 	char text[256] = "";
 	prog_name(argv[0]);
 	int confirm = argc == 5 && strcmp(argv[4], "confirm") == 0;
-	if (argc != 4 + confirm)
-		die(EX_BADUSE, "usage: duel SPEC-DIR A B [confirm]");
+	int look = argc == 5 && strcmp(argv[4], "look") == 0;
+	if (argc != 4 + confirm + look)
+		die(EX_BADUSE, "usage: duel SPEC-DIR A B [confirm|look]");
 	time_t from = time(NULL);
 	set_up(&r, argv[1], argv[2], argv[3], confirm);
 	must(lane_exclusive(&lane, r.gpu.uuid, &e), &e);
@@ -110,11 +126,14 @@ int main(int argc, char **argv)
 	if (o != SHOT_OK)
 		die(EX_HARNESS, "A failed before anything was measured: %s", text);
 	plan(&t, &r, &raw, confirm);
+	if (look)
+		t.rule.k_max = 1;
 	must(confirm ? contest_fixed(&t, CONTEST_CONFIRM, &e) : contest_decide(&t, &e), &e);
 	if (confirm && t.kind == V_PASS)
 		contest_confirm(&t);
 	if (t.n && rig_floor_broken(&r, &t, text))
 		printf("below the floor: %s\n", text);
+	tell(&r, &t);
 	const struct session_workload *w = t.n ? &t.session[0].w[0] : NULL;
 	printf("%s %s sessions=%d ratio=%.4f drain=%.4f sustained=%.4f windows=%d seconds=%ld: %s\n",
 	       verdict_kind_name(t.kind), t.code ? t.code : "-", t.n, t.k ? exp(stats_mean(t.theta, (size_t)t.k)) : 0,

@@ -27,6 +27,7 @@ duel() { printed "$1" timeout 120 "$build/bench/duel" specs/fake_add specs/fake_
 printed() { want=$1; shift; "$@" >.said 2>&1; cat .said; grep -q "$want" .said; }
 ok "a faster one passes" duel 'pass ok' fast
 ok "a slower one is rejected in one session" duel 'reject bench.slower sessions=1 ' slow
+ok "a look is one session, with its times" duel 'B faster by -' slow look
 ok "an equal one is below the margin" duel 'reject bench\.' good
 ok "a wrong one is its own fault" duel 'reject bench.wrong_output' wrong
 ok "and one that is right for usual inputs alone, whatever it was in the judge" duel 'reject bench.wrong_output' clipped
