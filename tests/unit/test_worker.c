@@ -114,10 +114,19 @@ static void a_rep_is_right_and_timed(void **state)
 	run(w, 0, &q, &r);
 	assert_int_equal(set_right(0, 3), N);
 	assert_int_equal(r.rebuilt, 0);
-	int64_t plain = r.elapsed_ns;
+	/* The shortest of five each: other work on this processor only ever adds. */
+	int64_t plain = INT64_MAX, drain = INT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		run(w, 0, &q, &r);
+		plain = r.elapsed_ns < plain ? r.elapsed_ns : plain;
+	}
 	run(w, 0, &drained, &r);
-	assert_true(r.elapsed_ns > plain);
 	assert_int_equal(r.rebuilt, 1);
+	for (int i = 0; i < 5; i++) {
+		run(w, 0, &drained, &r);
+		drain = r.elapsed_ns < drain ? r.elapsed_ns : drain;
+	}
+	assert_true(drain > plain);
 	assert_int_equal(worker_unmap(w, 2, &e), 0);
 	assert_int_equal(worker_unload(w, 0, &e), 0);
 	worker_stop(w);
