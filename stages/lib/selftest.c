@@ -3,40 +3,20 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "selftest.h"
+#include "selftest_part.h"
 
-#include "arm_impl.h"
 #include "buf.h"
 #include "file.h"
 #include "ieee.h"
-#include "image.h"
-#include "proof.h"
-#include "selftest_part.h"
 #include "tool.h"
 #include "verdict.h"
 #include "worker_pool.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-struct play {
-	struct arm arm;          /* first: what proof.c takes for a candidate's arm is this */
-	struct selftest *t;
-	char dir[PATH_MAX];
-	struct spec *spec;
-	struct image honest, peek;
-	struct checker *checker;
-	struct proof proof;
-	struct proof_work w;
-	uint8_t *in, *rw;        /* of the workload; on a GPU copies */
-	uint8_t *right;          /* outputs of the honest kernel, as the rw memfd held them */
-	uint64_t rep;
-	const struct specimen *s;
-};
 
 /* ---- what came of it ---- */
 
@@ -51,7 +31,7 @@ static struct selftest_rule *rule_of(struct selftest *t, const char *name)
 	return &t->rule[t->n++];
 }
 
-static void say(struct selftest *t, int ok, const char *rule, const char *what, const char *got)
+void selftest_say(struct selftest *t, int ok, const char *rule, const char *what, const char *got)
 {
 	struct selftest_rule *r = rule_of(t, rule);
 
@@ -77,7 +57,7 @@ static int has_word(const char *words, const char *word)
 	return 0;
 }
 
-static void judged(struct selftest *t, const char *rule, const char *what, const char *words, const char *word)
+void selftest_judged(struct selftest *t, const char *rule, const char *what, const char *words, const char *word)
 {
 	char got[120];
 
@@ -85,19 +65,24 @@ static void judged(struct selftest *t, const char *rule, const char *what, const
 		snprintf(got, sizeof got, strcmp(words, "ok") ? "ACCEPTED" : "passes");
 	else
 		snprintf(got, sizeof got, "refused, judge.%s", word);
-	say(t, has_word(words, word), rule, what, got);
+	selftest_say(t, has_word(words, word), rule, what, got);
 }
 
 /* ---- memory ---- */
 
-static int on_gpu(const struct play *p)
+int selftest_on_gpu(const struct play *p)
 {
 	return p->t->gpu != NULL;
 }
 
 static int copy(struct play *p, enum checker_way way, struct err *e)
 {
-	return on_gpu(p) ? checker_copy(p->checker, &p->w.w, way, NULL, NULL, e) : 0;
+	return selftest_on_gpu(p) ? checker_copy(p->checker, &p->w.w, way, NULL, NULL, e) : 0;
+}
+
+int selftest_fetch(struct play *p, struct err *e)
+{
+	return copy(p, CHECKER_GET, e);
 }
 
 static int map(struct play *p, struct err *e)
@@ -105,11 +90,11 @@ static int map(struct play *p, struct err *e)
 	const struct mem_layout *l = &p->w.w.layout;
 	int in = p->w.w.in_fd, rw = p->w.w.rw_fd;
 
-	if (on_gpu(p) && checker_copy(p->checker, &p->w.w, CHECKER_GET, &in, &rw, e) < 0)
+	if (selftest_on_gpu(p) && checker_copy(p->checker, &p->w.w, CHECKER_GET, &in, &rw, e) < 0)
 		return -1;
 	p->in = mmap(NULL, l->in_bytes, PROT_READ, MAP_SHARED, in, 0);
 	p->rw = mmap(NULL, l->rw_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, rw, 0);
-	if (on_gpu(p)) {
+	if (selftest_on_gpu(p)) {
 		close(in);
 		close(rw);
 	}
@@ -201,13 +186,13 @@ static int play(struct play *p, const struct specimen *s, const struct checker_p
 	int rc = proof_rep(&p->w, prep, ARM_FORWARD, 1, out, e);
 	p->w.arm = own;
 	if (rc == 0)
-		judged(p->t, s->rule, s->what, s->words, out->word);
+		selftest_judged(p->t, s->rule, s->what, s->words, out->word);
 	free(out);
 	return rc;
 }
 
 /* A rep of the honest kernel; what it wrote is kept. */
-static int honest_rep(struct play *p, const struct checker_prep *prep, struct err *e)
+int selftest_honest(struct play *p, const struct checker_prep *prep, struct err *e)
 {
 	struct proof_out *out = xcalloc(1, sizeof *out);
 	int rc = proof_rep(&p->w, prep, ARM_FORWARD, 1, out, e);
@@ -215,7 +200,7 @@ static int honest_rep(struct play *p, const struct checker_prep *prep, struct er
 	if (rc == 0)
 		rc = copy(p, CHECKER_GET, e);
 	if (rc == 0)
-		judged(p->t, "honest", fill_regime_name(prep->regime), "ok", out->word);
+		selftest_judged(p->t, "honest", fill_regime_name(prep->regime), "ok", out->word);
 	if (rc == 0)
 		memcpy(p->right, p->rw, p->w.w.layout.rw_bytes);
 	free(out);
@@ -233,7 +218,7 @@ static int specimens(struct play *p, struct err *e)
 		if (first || s->regime != prep.regime) {
 			prep.regime = s->regime;
 			prep.rep = ++p->rep;
-			rc = honest_rep(p, &prep, e);
+			rc = selftest_honest(p, &prep, e);
 			first = 0;
 		}
 		prep.poison = s->poison;
@@ -251,44 +236,13 @@ static int stale(struct play *p, struct err *e)
 	static const struct specimen REP = {.rule = "fresh.inputs", .words = "any",
 					    .what = "outputs from before a few inputs changed"};
 	struct checker_prep prep = {.rep = ++p->rep, .perturb = 1, .ratio = 1};
-	int rc = honest_rep(p, &prep, e);
+	int rc = selftest_honest(p, &prep, e);
 
 	prep.rep = ++p->rep;
 	if (rc == 0)
 		rc = play(p, &REP, &prep, e);
 	prep.set = 1;
 	return rc == 0 ? play(p, &SET, &prep, e) : rc;
-}
-
-static int examined(struct play *p, const struct image *m, int reps, struct proof_report *r, struct err *e)
-{
-	struct proof_arm a = {.plan = m->plan, .set = on_gpu(p) ? &p->honest.set : NULL};
-	struct proof_budget b = {.reps = reps, .held_out = 0, .wall_s = 60};
-
-	if (!on_gpu(p)) {
-		a.artefact = p->honest.box.path;
-		a.artefact_sha = p->honest.box.sha256;
-	}
-	return proof_judge(&p->proof, &a, &b, r, e);
-}
-
-/* The whole examination: of an honest kernel, and of one that reads what is not its own. */
-static int whole(struct play *p, struct err *e)
-{
-	struct proof_report *r = xcalloc(1, sizeof *r);
-	int rc = examined(p, &p->honest, 5, r, e);
-
-	if (rc == 0) {
-		judged(p->t, "honest", "the whole examination", "ok", r->word);
-		say(p->t, r->row[0].exact_done != 0, "honest", "exact sums are among it",
-		    r->row[0].exact_done ? "yes" : "NO");
-		rc = examined(p, &p->peek, 1, r, e);
-	}
-	if (rc == 0)
-		judged(p->t, "judge.guard_read", "results that depend on bytes before an output", "guard_read",
-		       r->word);
-	free(r);
-	return rc;
 }
 
 /* ---- opening ---- */
@@ -308,17 +262,20 @@ static int find_dir(char dir[PATH_MAX], struct err *e)
 	return err_set(e, EX_NOENV, "cannot find stages/selftest near '%s'", self);
 }
 
-static int build(struct play *p, struct image *m, const char *plan, struct err *e)
+static int build(struct play *p, struct err *e)
 {
 	char dir[PATH_MAX + 16];
+	struct image *m = &p->honest;
 
 	snprintf(dir, sizeof dir, "%s/baseline", p->dir);
-	if (image_load(m, p->spec, dir, "kernel.cu", plan, e) < 0)
+	if (image_load(m, p->spec, dir, "kernel.cu", "plan.json", e) < 0)
 		return -1;
-	int rc = on_gpu(p) ? image_build_gpu(m, p->spec, p->dir, p->t->gpu->arch, NULL, e)
-			   : image_build(m, p->spec, "emu-fast", NULL, NULL, e);
+	int rc = selftest_on_gpu(p) ? image_build_gpu(m, p->spec, p->dir, p->t->gpu->arch, NULL, e)
+				    : image_build(m, p->spec, "emu-fast", NULL, NULL, e);
 	if (rc == 0 && !m->ok)
 		return err_set(e, EX_HARNESS, "the kernel of the self-test does not compile: %.200s", m->box.message);
+	p->own = (struct proof_arm){.plan = m->plan, .set = selftest_on_gpu(p) ? &m->set : NULL,
+				    .artefact = m->box.path, .artefact_sha = m->box.sha256};
 	return rc;
 }
 
@@ -330,15 +287,11 @@ static int open_all(struct play *p, struct err *e)
 				 .trial = "selftest", .stage = "selftest"};
 
 	if (find_dir(p->dir, e) < 0 || spec_load(p->dir, &p->spec, e) < 0 ||
-	    build(p, &p->honest, "plan.json", e) < 0 || build(p, &p->peek, "peek.json", e) < 0 ||
-	    checker_start(&p->checker, &o, e) < 0)
+	    build(p, e) < 0 || checker_start(&p->checker, &o, e) < 0)
 		return -1;
 	p->proof = (struct proof){.checker = p->checker, .spec = p->spec, .device = p->t->device,
 				  .gpu = o.gpu, .facts = g ? &g->facts : NULL};
-	struct proof_arm *a = xcalloc(1, sizeof *a); /* borrowed by the proof_work to the end */
-	*a = (struct proof_arm){.plan = p->honest.plan, .set = g ? &p->honest.set : NULL,
-				.artefact = p->honest.box.path, .artefact_sha = p->honest.box.sha256};
-	if (proof_open(&p->proof, a, &q, &p->w, e) < 0)
+	if (proof_open(&p->proof, &p->own, &q, &p->w, e) < 0)
 		return -1;
 	if (p->w.refused[0])
 		return err_set(e, EX_HARNESS, "the kernel of the self-test cannot run: %.200s", p->w.refused);
@@ -347,15 +300,11 @@ static int open_all(struct play *p, struct err *e)
 
 static void close_all(struct play *p)
 {
-	const struct proof_arm *a = p->w.a;
-
 	unmap(p);
 	proof_close(&p->w);
-	free((void *)(uintptr_t)a);
 	worker_pool_stop();
 	checker_stop(p->checker);
 	image_free(&p->honest);
-	image_free(&p->peek);
 	spec_free(p->spec);
 }
 
@@ -367,8 +316,9 @@ int selftest_run(struct selftest *t, struct err *e)
 
 	p->t = t;
 	p->w.w.in_fd = p->w.w.rw_fd = -1;
-	say(t, !broken, "ieee", "floating point of this process", broken ? broken : "IEEE 754");
-	int rc = open_all(p, e) < 0 || specimens(p, e) < 0 || stale(p, e) < 0 || whole(p, e) < 0 ? -1 : 0;
+	selftest_say(t, !broken, "ieee", "floating point of this process", broken ? broken : "IEEE 754");
+	int rc = open_all(p, e) < 0 || specimens(p, e) < 0 || stale(p, e) < 0 ||
+		 selftest_inputs(p, e) < 0 || selftest_slips(p, e) < 0 ? -1 : 0;
 	snprintf(t->isolation, sizeof t->isolation, "%s", p->proof.isolation);
 	close_all(p);
 	free(p);

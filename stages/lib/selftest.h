@@ -8,7 +8,8 @@
  * input, write when it is over) is played through the checker, which lends its hand with a key that is
  * thrown away only (checker_touch). Takes below a second where the kernels are compiled already.
  *
- * Rules are called as DEFENCE calls them (defence.h).
+ * Rules are called as DEFENCE calls them (defence.h); tests/selftest/t03-mutation.sh switches each off and
+ * sees this fail.
  *
  * SPDX-License-Identifier: MIT
  */

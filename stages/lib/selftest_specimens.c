@@ -34,12 +34,12 @@ static void one_element(const struct spoil *s)
 {
 	size_t i = s->n / 3;
 
-	store(s, i, load(s, i) * 1.01 + 0.05);
+	store(s, i, load(s, i) * 1.01 + copysign(0.05, load(s, i)));
 }
 
 static void last_element(const struct spoil *s)
 {
-	store(s, s->n - 1, load(s, s->n - 1) * 1.01 + 0.05);
+	store(s, s->n - 1, load(s, s->n - 1) * 1.01 + copysign(0.05, load(s, s->n - 1)));
 }
 
 static void all_a_little(const struct spoil *s)
@@ -70,12 +70,12 @@ static void half_precision(const struct spoil *s)
 	}
 }
 
-/* Every second element cut off instead of rounded: each within its bound, all the same way. */
+/* Cut off instead of rounded: each within its bound, all the same way. */
 static void one_way(const struct spoil *s)
 {
 	const float *x = (const float *)(const void *)s->in[0], *y = (const float *)(const void *)s->in[1];
 
-	for (size_t i = 0; i < s->n; i += 2) {
+	for (size_t i = 0; i < s->n; i++) {
 		float v = x[i] + y[i];
 		uint32_t word;
 		memcpy(&word, &v, sizeof word);
@@ -171,7 +171,7 @@ static void one_sample(const struct spoil *s)
 
 const struct specimen SPECIMENS[] = {
 	OUT("judge.element", "one element wrong", "element", "sum", one_element),
-	OUT("judge.element", "the last element wrong", "element", "sum", last_element),
+	OUT("every.element", "the last element wrong", "element", "sum", last_element),
 	OUT("judge.element", "zeros", "element", "sum", zeros),
 	OUT("judge.rel_l2", "all elements a little too large", "rel_l2", "sum", all_a_little),
 	OUT("judge.row", "the first row a little too large", "row", "sum", first_row),
@@ -193,17 +193,19 @@ const struct specimen SPECIMENS[] = {
 	{"judge.unwritten", "integers that were there before", "unwritten", "number", NULL, NULL, 0, 0, 0, 0, 0, 1},
 	{"poison.outputs", "the right outputs of the rep before, nothing written", "unwritten", NULL, NULL, NULL,
 	 0, 0, 0, 0, 0, 2},
+	{"reference.apart", "nothing written anywhere", "unwritten", NULL, NULL, NULL, 0, 0, 0, 1, 0, 2},
 	OUT("judge.index", "an index past the end", "index", "best", out_of_range),
 	OUT("judge.index", "an index below zero", "index", "best", negative),
 	OUT("judge.ties", "the index of a smaller element", "ties", "best", neighbour),
-	OUT("judge.ties", "an index twice among the largest", "ties", "top", repeated),
-	OUT("judge.ties", "an index past the end among the largest", "ties", "top", out_of_range),
-	OUT("judge.ties", "values that are not the indexed ones", "ties exact", "topv", one_bit),
-	OUT("judge.ties", "a value that is a NaN", "ties nan", "topv", one_nan),
+	OUT("judge.topk", "an index twice among the largest", "ties", "top", repeated),
+	OUT("judge.topk", "an index past the end among the largest", "ties", "top", out_of_range),
+	OUT("judge.topk", "values that are not the indexed ones", "ties", "topv", one_bit),
+	OUT("judge.topk", "a value that is a NaN", "ties", "topv", one_nan),
 	OUT("judge.order", "first and last in each other's place", "order", "order", ends_swapped),
 	OUT("judge.order", "equal keys in each other's place", "order", "order", equals_swapped),
 	OUT("judge.order", "an index twice in a sort", "order", "order", repeated),
 	OUT("judge.order", "an index below zero in a sort", "order", "order", negative),
+	OUT("every.output", "zeros in the last output", "distribution", "draw", zeros),
 	OUT("judge.distribution", "one sample only", "distribution", "draw", one_sample),
 	OUT("judge.distribution", "a sample that cannot be", "distribution", "draw", negative),
 	TOUCH("judge.guard_write", "a byte before an output", "guard_write", "sum", AT_FRONT, CHECKER_TOUCH),

@@ -5,8 +5,8 @@
  */
 extern "C" __global__ void selftest_truth(const float *x, const float *y, const int *key, const int *p,
 					  double *sum, double *fine, double *narrow, double *same, int *number,
-					  int *best, int *top, double *topv, int *order, int *draw, int c, int k,
-					  int bins, int s)
+					  int *best, int *top, double *topv, int *order, int *draw, int shift, int c,
+					  int k, int bins, int s)
 {
 	int row = blockIdx.x;
 
@@ -20,7 +20,7 @@ extern "C" __global__ void selftest_truth(const float *x, const float *y, const 
 			before += b < key[at] || (b == key[at] && j < i);
 		}
 		sum[at] = fine[at] = narrow[at] = same[at] = v;
-		number[at] = 3 * key[at] + 1;
+		number[at] = 3 * key[at] + shift;
 		order[row * c + before] = i;
 		if (above == 0)
 			best[row] = i;

@@ -5,7 +5,7 @@
 real_tree
 
 # tried DEVICE: the record of one more self-test into $work/r
-tried() { "$bin/selftest" --DEVICE="$1" --out="$work/r"; }
+tried() { rm -f "$work/r"; "$bin/selftest" --DEVICE="$1" --out="$work/r"; }
 field() { jq -r "$1" "$work/r"; }
 # seconds of processor time of what it and its children did
 cpu() {
@@ -13,7 +13,7 @@ cpu() {
 }
 under() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a < b) }' || { echo "$1 s, not below $2"; return 1; }; }
 # every rule that the closed list of reasons has for comparisons and checks
-rules="element rel_l2 row error_ratio bias exact nan nonfinite unwritten index ties order distribution guard_write
+rules="element rel_l2 row error_ratio bias exact nan nonfinite unwritten index ties topk order distribution guard_write
 	guard_read input_write late_write"
 
 record() {
@@ -23,8 +23,8 @@ record() {
 	for rule in $rules; do
 		ok "$1: judge.$rule has a specimen" same "$(field ".rules[\"judge.$rule\"] > 0")" true
 	done
-	ok "$1: floating point, honest outputs, fresh inputs, poison" same \
-		"$(field '[.rules.ieee, .rules.honest, .rules["fresh.inputs"], .rules["poison.outputs"]] | all(. > 0)')" true
+	ok "$1: floating point, honest outputs, fresh inputs, poison, fences, shapes" same "$(field '.rules |
+		[.ieee, .honest, .["fresh.inputs"], .["poison.outputs"], .fence, .["shapes.held_out"]] | all(. > 0)')" true
 	ok "$1: the record names the programs" same "$(field '.tools.judge, .tools.checker | length')" "$(printf '64\n64')"
 	ok "$1: under 2 s of a processor" under "$(cpu "$bin/selftest" --DEVICE="$1")" 2
 }
