@@ -7,12 +7,13 @@
  * Reads one relocatable ELF64 file; prints one JSON object on stdout. Lists hold what guard
  * must refuse: "undefined" symbols outside the allow-list, "writable" data that would survive
  * a launch, "init" sections that run before main, "ifunc" symbols, "tls_init" thread-local
- * data with a value, "defined" C-named symbols that are neither an entry nor ours (they could
- * replace a library function). "entries" are the names of the EMU_ENTRY list.
+ * data with a value, "defined" C-named symbols that are neither an entry nor ours nor made local by
+ * --patch (they could replace a library function). "entries" are the names of the EMU_ENTRY list.
  *
  * --patch rewrites the file in place: undefined thread-local arrays (extern __shared__) become
- * emu_dynamic_shared, __constant__ sections lose their write flag, the line table becomes the
- * loaded section emu_debugln. Patching twice changes nothing.
+ * emu_dynamic_shared, __constant__ sections lose their write flag, names of __constant__ and __shared__
+ * variables become local, the line table becomes the loaded section emu_debugln. Patching twice
+ * changes nothing.
  *
  * Exit codes: 0 done, 2 usage, 3 not an object file we can read, 111 system call failed.
  * It never runs, links or loads what it reads.
@@ -237,6 +238,72 @@ static const Elf64_Shdr *symbols(const Elf64_Sym **first, size_t *n)
 	return NULL;
 }
 
+/* A variable of the kernel's own: __constant__, or __shared__ outside functions. C++ does not mangle their names,
+ * so that `table` or `index` would stand for whatever libc means by them. */
+static int is_variable(const Elf64_Sym *s)
+{
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx >= n_sections)
+		return 0;
+	return ELF64_ST_TYPE(s->st_info) == STT_TLS ||
+	       (ELF64_ST_TYPE(s->st_info) == STT_OBJECT &&
+		starts(section_name(&sections[s->st_shndx]), "emu_constant."));
+}
+
+/* Whoever names symbols by number: relocations, and groups by their signature. */
+static void renumber(const uint32_t *to, size_t n)
+{
+	for (unsigned i = 0; i < n_sections; i++) {
+		Elf64_Shdr *s = &sections[i];
+		if (s->sh_type == SHT_GROUP && s->sh_info < n)
+			s->sh_info = to[s->sh_info];
+		if (s->sh_type != SHT_RELA)
+			continue;
+		if (s->sh_entsize != sizeof(Elf64_Rela) || s->sh_offset % 8)
+			bad("odd relocations");
+		Elf64_Rela *r = (Elf64_Rela *)(uintptr_t)range(s->sh_offset, s->sh_size);
+		for (size_t k = 0; k < s->sh_size / sizeof *r; k++) {
+			uint64_t sym = ELF64_R_SYM(r[k].r_info), type = ELF64_R_TYPE(r[k].r_info);
+			if (sym >= n)
+				bad("a relocation of no symbol");
+			r[k].r_info = ELF64_R_INFO((uint64_t)to[sym], type);
+		}
+	}
+}
+
+/* Local symbols come first in a table, so those that become local move there. */
+static void localise(void)
+{
+	const Elf64_Sym *sym;
+	size_t n, at = 0;
+	symbols(&sym, &n);
+	Elf64_Sym *sorted = calloc(n + 1, sizeof *sorted);
+	uint32_t *to = calloc(n + 1, sizeof *to);
+	if (!sorted || !to) {
+		perror("elfscan");
+		exit(111);
+	}
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < n; i++) {
+			int local = ELF64_ST_BIND(sym[i].st_info) == STB_LOCAL || is_variable(&sym[i]);
+			if (local == pass)
+				continue;
+			sorted[at] = sym[i];
+			if (local)
+				sorted[at].st_info = ELF64_ST_INFO(STB_LOCAL, ELF64_ST_TYPE(sym[i].st_info));
+			to[i] = (uint32_t)at++;
+		}
+	size_t locals = 0;
+	while (locals < n && ELF64_ST_BIND(sorted[locals].st_info) == STB_LOCAL)
+		locals++;
+	renumber(to, n);
+	memcpy((void *)(uintptr_t)sym, sorted, n * sizeof *sorted);
+	for (unsigned i = 0; i < n_sections; i++)
+		if (sections[i].sh_type == SHT_SYMTAB)
+			sections[i].sh_info = (uint32_t)locals;
+	free(sorted);
+	free(to);
+}
+
 static void patch(void)
 {
 	const Elf64_Sym *first;
@@ -261,6 +328,7 @@ static void patch(void)
 		if (!strcmp(name, "emu_debugln"))
 			s->sh_flags = SHF_ALLOC;
 	}
+	localise();
 }
 
 static void print_symbols(void)
@@ -307,7 +375,7 @@ static void print_symbols(void)
 	for (size_t i = 1; i < n; i++) {
 		const char *name = string_at(strings, sym[i].st_name);
 		if (sym[i].st_shndx != SHN_UNDEF && ELF64_ST_BIND(sym[i].st_info) != STB_LOCAL &&
-		    !starts(name, "_Z") && !is_ours(name) && !is_entry(name))
+		    !starts(name, "_Z") && !is_ours(name) && !is_entry(name) && !is_variable(&sym[i]))
 			list_add(name);
 	}
 	list_end(",");

@@ -10,8 +10,8 @@
  * but for one stretch (what keeps too few candidates, or forgets, misses it); rows equal
  * but for a few elements; and, where sums of products of integers are exact (oracle.h finds out
  * by the baseline), one operand of up to 12 significant bits against {-1,0,1}, and swapped. Inputs
- * whose meaning is structural (indices, page tables, offsets) keep their fill in every regime,
- * and so do uniform ones, whose range may be a domain.
+ * whose meaning is structural (indices, page tables, offsets) keep their fill in every regime;
+ * uniform ones, whose range may be a domain, keep theirs but in the exact regimes.
  *
  * SPDX-License-Identifier: MIT
  */
