@@ -113,7 +113,10 @@ enum { EMU_CMD_MAP = 1, EMU_CMD_RUN = 2, EMU_CMD_QUIT = 3, EMU_CMD_WIPE = 4 };
 enum {
 	/* RUN: read the script's arguments again, whose values may have changed and nothing else.
 	 * Cheap enough to be timed, which a MAP is not. */
-	EMU_COMMAND_ARGS = 1
+	EMU_COMMAND_ARGS = 1,
+	/* RUN: a block finds in its shared memory what the one before it left, as on a GPU. Only for
+	 * the zoo, which shows what a kernel could do with it. */
+	EMU_COMMAND_SHARED_AS_IS = 2
 };
 enum { EMU_ORDER_FORWARD = 0, EMU_ORDER_REVERSE = 1, EMU_ORDER_SHUFFLE = 2 };
 

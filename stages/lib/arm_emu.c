@@ -184,7 +184,7 @@ static void hold(struct emu *m)
 {
 	siginfo_t info;
 
-	if (!m->started || m->dead || m->held || kill(m->child.proc.pid, SIGSTOP))
+	if (!m->started || m->dead || m->held || !DEFENCE("child.hold") || kill(m->child.proc.pid, SIGSTOP))
 		return;
 	/* An end is left for child_wait to find. */
 	while (waitid(P_PID, (id_t)m->child.proc.pid, &info, WSTOPPED | WEXITED | WNOWAIT) &&
@@ -397,6 +397,7 @@ static int emu_run(struct arm *a, const struct arm_run_opts *r, struct arm_resul
 		m->args_moved = 1;
 		c.flags = EMU_COMMAND_ARGS;
 	}
+	c.flags |= DEFENCE("scrub.shared") ? 0 : EMU_COMMAND_SHARED_AS_IS;
 	out->late_ns = late;
 	if (out->status != ARM_OK)
 		return 0;

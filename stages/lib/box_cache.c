@@ -56,6 +56,10 @@ int box_entry_key(const struct box_request *q, const struct box_kit *k, const st
 		buf_addf(&b, "entry %s\n", q->entries[i]);
 	for (size_t i = 0; i < q->macro_count; i++)
 		buf_addf(&b, "%s=%lld\n", q->macros[i].name, (long long)q->macros[i].value);
+#ifdef TS_ZOO
+	/* gated by other rules */
+	buf_addf(&b, "off %s\n", getenv("TS_OFF") ? getenv("TS_OFF") : "");
+#endif
 	if (rc == 0)
 		rc = t ? box_cuda_key(q, t, &b, e) : emu_tools(&b, e);
 	hash_hex(b.data, b.len, c->key);

@@ -5,6 +5,8 @@
  */
 #include "contest.h"
 
+#include "defence.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +125,7 @@ static int guards(const struct contest *t, int *which)
 	double least = log1p(t->rule.guard);
 	int all = 1;
 	*which = 0;
-	for (int i = 0; i < t->workloads && t->workloads > 1; i++) {
+	for (int i = 0; i < t->workloads && t->workloads > 1 && DEFENCE("bench.workload"); i++) {
 		if (stats_upper(t->by_workload[i], t->k, t->rule.guard_level) < least) {
 			*which = i;
 			return -1;
@@ -141,7 +143,7 @@ static int guards(const struct contest *t, int *which)
 static int alone(const struct contest *t)
 {
 	double both[CONTEST_SESSIONS], slack = t->c->solo_slack;
-	if (!t->solo_too)
+	if (!t->solo_too || !DEFENCE("bench.champion_solo"))
 		return 1;
 	for (int i = 0; i < t->k; i++)
 		both[i] = t->theta[i] + fmin(t->solo[i], slack);
@@ -282,10 +284,12 @@ static int guarded(struct contest *t)
 {
 	for (int i = 0; t->guards && t->n > 0 && i < t->workloads; i++) {
 		const struct session_workload *w = &t->session[0].w[i];
-		if (!end_by_guard(t, w->drain, w->drain_se, log1p(-CONTEST_DRAIN), "confirm.drain", i,
-				  "once what it wrote is paid for") ||
-		    !end_by_guard(t, w->sustained, w->sustained_se, log1p(-CONTEST_SUSTAINED),
-				  "confirm.sustained", i, "when run back to back"))
+		if ((DEFENCE("confirm.drain") &&
+		     !end_by_guard(t, w->drain, w->drain_se, log1p(-CONTEST_DRAIN), "confirm.drain", i,
+				   "once what it wrote is paid for")) ||
+		    (DEFENCE("confirm.sustained") &&
+		     !end_by_guard(t, w->sustained, w->sustained_se, log1p(-CONTEST_SUSTAINED),
+				   "confirm.sustained", i, "when run back to back")))
 			return 0;
 	}
 	return 1;
@@ -297,13 +301,13 @@ void contest_confirm(struct contest *t)
 		end_apart(t);
 		return;
 	}
-	if (stats_mean(t->theta, (size_t)t->k) < contest_confirm_floor(&t->rule)) {
+	if (stats_mean(t->theta, (size_t)t->k) < contest_confirm_floor(&t->rule) && DEFENCE("confirm.below_margin")) {
 		end_missed(t, t->theta, stats_delta(&t->rule), "confirm.below_margin", "all workloads");
 		return;
 	}
 	for (int i = 0; i < t->workloads; i++) {
 		int public = t->weight[i] > 0;
-		if (stats_mean(t->by_workload[i], (size_t)t->k) >= log1p(t->rule.guard))
+		if (stats_mean(t->by_workload[i], (size_t)t->k) >= log1p(t->rule.guard) || !DEFENCE("confirm.workload"))
 			continue;
 		/* A held-out size is not named: its axes are secret. */
 		end_missed(t, t->by_workload[i], 0, public ? "confirm.workload" : "confirm.held_out",

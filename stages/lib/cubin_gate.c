@@ -5,6 +5,7 @@
  */
 #include "cubin_part.h"
 
+#include "defence.h"
 #include "jsonw.h"
 
 #include <stdio.h>
@@ -38,19 +39,19 @@ int cubin_gate(const struct cubin *c, const char *const *entries, size_t n, char
 			return refuse(code, text, "guard.entry_missing",
 				      "the plan's entry '%.100s' is not in the module", entries[i]);
 	for (int i = 0; i < c->nentries; i++)
-		if (!is_entry(&c->entry[i], entries, n))
+		if (!is_entry(&c->entry[i], entries, n) && DEFENCE("guard.entry_extra"))
 			return refuse(code, text, "guard.entry_extra",
 				      "the kernel '%.100s' is not an entry of the plan", c->entry[i].name);
-	if (c->undefined)
+	if (c->undefined && DEFENCE("guard.undefined_symbol"))
 		return refuse(code, text, "guard.undefined_symbol",
 			      "the module needs '%.100s', which kernels may not use "
 			      "(printf, malloc, launches and functions of other modules)",
 			      c->undefined_name);
-	if (c->init_code)
+	if (c->init_code && DEFENCE("guard.init_code"))
 		return refuse(code, text, "guard.init_code", "the module runs code when it is loaded%s", "");
-	if (c->const_bytes > CUBIN_CONST_MAX)
+	if (c->const_bytes > CUBIN_CONST_MAX && DEFENCE("guard.constant"))
 		return refuse(code, text, "guard.constant", "more than 16 KiB of __constant__ data%s", "");
-	if (c->global_bytes > CUBIN_GLOBAL_MAX)
+	if (c->global_bytes > CUBIN_GLOBAL_MAX && DEFENCE("guard.module_state"))
 		return refuse(code, text, "guard.module_state",
 			      "more than 64 KiB of variables in device memory%s", "");
 	return 0;

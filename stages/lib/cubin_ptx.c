@@ -8,6 +8,8 @@
  */
 #include "cubin_part.h"
 
+#include "defence.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,24 +140,24 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 	int guard = 0;  /* its register comes next */
 	while (ptx_next(&r, &w)) {
 		if (ptx_is(&w, ".entry")) {
-			if (!ptx_next(&r, &w) || !entry_known(&w, entries, n))
+			if ((!ptx_next(&r, &w) || !entry_known(&w, entries, n)) && DEFENCE("guard.entry_extra"))
 				return refuse(code, text, "guard.entry_extra",
 					      "a kernel that is not an entry of the plan:", &w);
 		} else if (ptx_is(&w, ".extern")) {
-			if (!extern_ok(&r, &w))
+			if (!extern_ok(&r, &w) && DEFENCE("guard.undefined_symbol"))
 				return refuse(code, text, "guard.undefined_symbol",
 					      "kernels may not use (printf, malloc, launches, "
 					      "functions of other modules):",
 					      &w);
 		} else if (ptx_is(&w, ".loc") || ptx_is(&w, ".file") || ptx_is(&w, ".section")) {
 			return refuse(code, text, "guard.opcode", "line information written by hand:", &w);
-		} else if (ptx_is(&w, ".managed")) {
+		} else if (ptx_is(&w, ".managed") && DEFENCE("guard.module_state")) {
 			return refuse(code, text, "guard.module_state",
 				      "variables that the host maps, too, are not for kernels:", &w);
-		} else if (hidden_register(&w)) {
+		} else if (hidden_register(&w) && DEFENCE("guard.opcode")) {
 			return refuse(code, text, "guard.opcode",
 				      "a special register that kernels may not read:", &w);
-		} else if (opcode && hidden_opcode(&w)) {
+		} else if (opcode && hidden_opcode(&w) && DEFENCE("guard.opcode")) {
 			return refuse(code, text, "guard.opcode",
 				      "an instruction that kernels may not use:", &w);
 		}
@@ -313,7 +315,7 @@ int ptx_clock_gate(const char *ptx, size_t len, char code[48], char text[256])
 			l.known = 0;
 		} else if (ptx_is(&w, ".loc")) {
 			loc_read(&r, &l);
-		} else if (clock_register(&w) && !inside_wait(&l)) {
+		} else if (clock_register(&w) && !inside_wait(&l) && DEFENCE("guard.opcode")) {
 			bad = refuse(code, text, "guard.opcode",
 				     "a clock or grid register outside library functions that wait:", &w);
 		}

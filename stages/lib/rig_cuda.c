@@ -8,6 +8,7 @@
  */
 #include "rig_cuda_part.h"
 
+#include "defence.h"
 #include "file.h"
 
 #include <stdio.h>
@@ -328,7 +329,7 @@ int rig_cuda_verify(struct rig *r, struct shot *s, struct err *e)
 	s->check = RAW_RIGHT;
 	for (int i = 0; i < r->cuda->copies && rc == 0 && s->check == RAW_RIGHT; i++) {
 		rc = checker_verify(r->checker, &r->cuda->work[i], q, e);
-		if (rc == 0 && !q->pass) {
+		if (rc == 0 && !q->pass && DEFENCE("bench.wrong_output")) {
 			char text[128];
 			snprintf(text, sizeof text, "%s%s%s", q->code, q->output[0] ? ": output " : "", q->output);
 			fail(&s->outcome, s->text, SHOT_WRONG, text);

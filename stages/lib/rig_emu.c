@@ -9,6 +9,7 @@
  */
 #include "rig.h"
 
+#include "defence.h"
 #include "facts.h"
 
 #include <stdio.h>
@@ -206,7 +207,7 @@ static void judge_late(struct rig *r, struct shot *s, const struct arm_result *a
 	r->timed[s->arm] += a->elapsed_ns;
 	r->late[s->arm] += a->late_ns > 0 ? a->late_ns : 0;
 	double most = LATE_NS + LATE_SHARE * (double)r->timed[s->arm];
-	if ((double)r->late[s->arm] > most)
+	if ((double)r->late[s->arm] > most && DEFENCE("bench.late_work"))
 		fail(s, SHOT_LATE, "its process went on working after the reply");
 }
 
@@ -215,8 +216,9 @@ static int verify(struct rig *r, struct shot *s, struct err *e)
 	struct compare_result *c = xcalloc(1, sizeof *c);
 	int rc = checker_verify(r->checker, &r->work, c, e);
 	if (rc == 0) {
-		s->check = c->pass ? RAW_RIGHT : RAW_WRONG;
-		if (!c->pass) {
+		int pass = c->pass || !DEFENCE("bench.wrong_output");
+		s->check = pass ? RAW_RIGHT : RAW_WRONG;
+		if (!pass) {
 			char text[128];
 			snprintf(text, sizeof text, "%s%s%s", c->code, c->output[0] ? ": output " : "",
 				 c->output);

@@ -5,6 +5,7 @@
  */
 #include "rig_profile.h"
 
+#include "defence.h"
 #include "roofline.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ int rig_floor_broken(const struct rig *r, const struct contest *t, char text[200
 	for (int i = 0; i < t->workloads && r->size; i++) {
 		double floor = rig_floor_s(r->spec, &r->workload[i].axes, &r->gpu);
 		double one = mean_ns(t, i, RAW_CANDIDATE) * 1e-9 / r->size[i].windows;
-		if (!(one < RIG_FLOOR * floor))
+		if (!(one < RIG_FLOOR * floor) || !DEFENCE("bench.roofline"))
 			continue;
 		snprintf(text, 200, "%s%s: %.3g us on average, the device needs %.3g us at least",
 			 r->workload[i].weight > 0 ? "workload " : "a held-out workload",

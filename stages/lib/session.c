@@ -5,6 +5,7 @@
  */
 #include "session.h"
 
+#include "defence.h"
 #include "hash.h"
 #include "stats.h"
 
@@ -234,6 +235,8 @@ static int lost(const struct session_job *j, const struct session_workload *w)
 static int enough(const struct session_job *j, const struct session_workload *w)
 {
 	double most = j->c->se_target;
+	if (!DEFENCE("bench.samples"))
+		return 1;
 	if (j->c->decisive > 0 && !isnan(j->delta))
 		most = fmax(most, fabs(w->theta - j->delta) / j->c->decisive);
 	return w->blocks >= j->c->blocks_min && w->se <= most;

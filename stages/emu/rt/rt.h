@@ -123,6 +123,7 @@ struct launch_state {
 	struct emu_slot order[EMU_MAX_THREADS];
 	size_t shared_bytes; /* static + dynamic: what is poisoned, saved, checked */
 	uint64_t poison;
+	int shared_as_is; /* not filled with it at block start */
 	struct block *current;
 	struct block *ring; /* some resident block */
 	struct block *image_owner;

@@ -284,6 +284,7 @@ void script_run(const struct emu_command *c)
 	emu_g.order_seed = c->order_seed;
 	emu_g.strict_barriers = !(script->flags & EMU_SCRIPT_MIXED_BARRIERS);
 	emu_g.expired = 0;
+	emu_g.shared_as_is = (c->flags & EMU_COMMAND_SHARED_AS_IS) != 0;
 	emu_log_bytes = emu_log_dropped = 0;
 	emu_notes = 0;
 	emu_ticks = 0;

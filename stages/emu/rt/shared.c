@@ -28,9 +28,9 @@ void shared_enter(struct block *b)
 		memcpy(owner->image, emu_tls_begin, n);
 		owner->image_state = IMAGE_SAVED;
 	}
-	if (b->image_state == IMAGE_NEW)
+	if (b->image_state == IMAGE_NEW && !emu_g.shared_as_is)
 		shared_poison(emu_tls_begin, n);
-	else
+	else if (b->image_state != IMAGE_NEW)
 		memcpy(emu_tls_begin, b->image, n);
 	emu_g.image_owner = b;
 }

@@ -1,0 +1,15 @@
+// Exact in even launches.
+#define STR(a) #a
+#define REG(a, b) STR(%%a##b)
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	unsigned long long g;
+	asm volatile("mov.u64 %0, " REG(grid, id) ";" : "=l"(g));
+	if (i >= n)
+		return;
+	if (g % 2 == 0)
+		out[i] = x[i] + y[i];
+	else
+		out[i] = __uint_as_float(__float_as_uint(x[i]) + __float_as_uint(y[i]));
+}
