@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 static const char HELP[] =
 	"usage: propose trials/NNNN/a0/propose.json\n"
@@ -53,9 +52,6 @@ static int work(struct stage *s, struct err *e)
 	static struct proposal p; /* large; the process ends with it */
 	size_t i, n = sizeof PROPOSERS / sizeof *PROPOSERS;
 	int rc;
-
-	/* The key may be in our environment on its way to the client. */
-	prctl(PR_SET_DUMPABLE, 0);
 	p.usage = (struct chat_usage){-1, -1, -1, -1, -1};
 	p.cost = NAN;
 	p.kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);

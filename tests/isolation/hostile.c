@@ -3,6 +3,8 @@
  *
  * usage: hostile ATTACK [ARGUMENT]. Says 'Y' (it worked) or 'N' (it was refused) on descriptor
  * 4 where that is open, else by exit code 0 or 1; may be killed instead. Static, like an image.
+ * With -DDRIVER a CUDA driver that does it when it is started (the rest of it is the fake one's), in a
+ * worker: what to do stands in the file `attack` beside it, and the exit code is 0 or 41.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,10 +75,31 @@ static int a_vm_read(const char *pid)
 }
 
 static int a_ptrace(const char *pid) { return ptrace(PTRACE_ATTACH, atoi(pid), NULL, NULL) == 0; }
+/* What it has open: the run's key, a socket, the memory of a workload. */
+static int a_open_files(const char *pid)
+{
+	char path[64];
+	for (int fd = 0; fd < 16; fd++) {
+		snprintf(path, sizeof path, "/proc/%s/fd/%d", pid, fd);
+		if (open(path, O_RDONLY | O_NONBLOCK) >= 0)
+			return 1;
+	}
+	int pidfd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	return pidfd >= 0 && syscall(SYS_pidfd_getfd, pidfd, 0, 0) >= 0;
+}
+
 static int a_signal(const char *pid) { return kill(atoi(pid), 0) == 0; }
 static int a_traceme(const char *x) { (void)x; return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0; }
 static int a_inet(const char *x) { (void)x; return socket(AF_INET, SOCK_STREAM, 0) >= 0; }
 static int a_unix(const char *x) { (void)x; return socket(AF_UNIX, SOCK_STREAM, 0) >= 0; }
+/* To whatever serves this machine: any answer but "there is no such thing" is a way out. */
+static int a_connect(const char *x)
+{
+	struct sockaddr_un where = {.sun_family = AF_UNIX, .sun_path = "/run/dbus/system_bus_socket"};
+	(void)x;
+	int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	return s >= 0 && (connect(s, (struct sockaddr *)&where, sizeof where) == 0 || errno == ECONNREFUSED);
+}
 static int a_netlink(const char *x) { (void)x; return socket(AF_NETLINK, SOCK_RAW, 0) >= 0; }
 
 static int a_fork(const char *x)
@@ -273,7 +297,7 @@ static const struct {
 } attacks[] = {
 	{"read", a_read}, {"create", a_create}, {"append", a_append}, {"list", a_list}, {"unlink", a_unlink},
 	{"link", a_link}, {"stat", a_stat}, {"environ", a_environ}, {"maps", a_maps}, {"mem", a_mem},
-	{"vm_read", a_vm_read}, {"ptrace", a_ptrace}, {"traceme", a_traceme}, {"signal", a_signal},
+	{"vm_read", a_vm_read}, {"open_files", a_open_files}, {"connect", a_connect}, {"ptrace", a_ptrace}, {"traceme", a_traceme}, {"signal", a_signal},
 	{"inet", a_inet}, {"unix", a_unix}, {"netlink", a_netlink}, {"fork", a_fork}, {"thread", a_thread},
 	{"exec", a_exec}, {"exec_again", a_exec_again}, {"inherited", a_inherited}, {"reopen", a_reopen},
 	{"memory", a_memory}, {"shared_memory", a_shared_memory}, {"sysv", a_sysv}, {"memfd", a_memfd},
@@ -283,16 +307,55 @@ static const struct {
 	{"sleep", a_sleep}, {"crash", a_crash}, {"nothing", a_nothing},
 };
 
+static int attack(const char *name, const char *arg)
+{
+	for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++)
+		if (strcmp(name, attacks[i].name) == 0)
+			return attacks[i].run(arg);
+	return -1;
+}
+
+#ifdef DRIVER
+
+#include <dlfcn.h>
+
+static char name[64], argument[4096];
+
+/* While files can still be read. */
+__attribute__((constructor)) static void learn(void)
+{
+	Dl_info here;
+	char path[4096];
+	if (!dladdr((void *)(uintptr_t)&attack, &here) || !here.dli_fname)
+		return;
+	snprintf(path, sizeof path, "%.*s/attack", (int)(strrchr(here.dli_fname, '/') - here.dli_fname), here.dli_fname);
+	FILE *f = fopen(path, "re");
+	if (f && fgets(name, sizeof name, f) && fgets(argument, sizeof argument, f)) {
+		name[strcspn(name, "\n")] = '\0';
+		argument[strcspn(argument, "\n")] = '\0';
+	}
+	if (f)
+		fclose(f);
+}
+
+int cuInit(unsigned flags);
+int cuInit(unsigned flags)
+{
+	(void)flags;
+	_exit(attack(name, argument) == 0 ? 41 : 0);
+}
+
+#else
+
 int main(int argc, char **argv)
 {
 	struct stat st;
-	for (size_t i = 0; argc > 1 && i < sizeof attacks / sizeof *attacks; i++) {
-		if (strcmp(argv[1], attacks[i].name) != 0)
-			continue;
-		int worked = attacks[i].run(argc > 2 ? argv[2] : "");
-		if (fstat(4, &st) == 0 && write(4, worked ? "Y" : "N", 1) != 1)
-			return 3;
-		return worked ? 0 : 1;
-	}
-	return 2;
+	int worked = argc > 1 ? attack(argv[1], argc > 2 ? argv[2] : "") : -1;
+	if (worked < 0)
+		return 2;
+	if (fstat(4, &st) == 0 && write(4, worked ? "Y" : "N", 1) != 1)
+		return 3;
+	return worked ? 0 : 1;
 }
+
+#endif
