@@ -3,8 +3,8 @@
 # alarm when the recorded noise would have fooled the rule.
 . "$(dirname "$0")/../lib.sh"
 cd "$work" || exit 1
-build_it() { (cd "$root" && make -s "${BUILD:-.build}/bench/aa_rules"); }
-ok "aa_rules builds" build_it
+build_it() { (cd "$root" && make -s "${BUILD:-.build}/bench/aa_rules" "${BUILD:-.build}/bench/aa_page"); }
+ok "aa_rules and aa_page build" build_it
 
 # sessions CELL DOSE THETA SD: 48 lines, noise by a fixed generator (sums of uniform numbers)
 sessions() {
@@ -30,4 +30,20 @@ ok "spoilt rounds count for nothing" code 0 "$build/bench/aa_rules" void.jsonl 5
 # Halves that favour B by 5 %, and A by 5 %: nothing on average, and a rule that believes four sessions is fooled.
 { sessions odd 0 .05 .0005 | head -n 24; sessions odd 0 -.05 .0005 | head -n 24; } >fooled.jsonl
 ok "sessions that lie together raise the alarm" code 1 "$build/bench/aa_rules" fooled.jsonl 500
+# Two files are one set, and packing keeps what they say.
+ok "rounds of two files are apart: a void one of the second spoils none of the first" has '0 promoted of 48' \
+	"$build/bench/aa_rules" sane.jsonl void.jsonl 500
+{ sessions quiet 0 0 .001; sessions dosed 3 .03 .001; } | jq -c '. + {blocks: [.theta], gpu: "GPU-1", windows: 1, driver: "1"}' >raw.jsonl
+ok "packing" sh -c '"$1/tests/bench/aa-pack.sh" raw.jsonl raw.jsonl >packed.jsonl' - "$root"
+ok "leaves all sessions and no name of a GPU" has '192 0' jq -rs '"\(length) \(map(.gpu) | unique | .[0])"' packed.jsonl
+"$build/bench/aa_rules" raw.jsonl raw.jsonl 500 >one.txt
+"$build/bench/aa_rules" packed.jsonl 500 >two.txt
+ok "and says the same" cmp one.txt two.txt
+# What is shipped: no alarm in it, and the page is the one made from it.
+for f in "$root"/tests/bench/evidence/*.aa.jsonl; do
+	ok "$(basename "$f"): no false promotion" code 0 "$build/bench/aa_rules" "$f" 500
+	ok "and its table is the shipped one" sh -c '"$1" "$2" | cmp - "${2%jsonl}txt"' - "$build/bench/aa_rules" "$f"
+	"$build/bench/aa_page" page.html "$f"
+	ok "and its page" sh -c 'cat "$1"/reports/shipped/*/aa.html | cmp - page.html' - "$root"
+done
 finish

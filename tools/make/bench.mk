@@ -2,7 +2,8 @@
 
 BENCH_PROGRAMS := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
-$(BENCH_PROGRAMS): $(B)/bench/%: tests/bench/%.c $(LIB) $(B)/ok/flags | $(B)/bench
+$(B)/bench/aa_rules $(B)/bench/aa_page: tests/bench/aa_cells.h
+$(BENCH_PROGRAMS): $(B)/bench/%: tests/bench/%.c tests/bench/noise.h $(LIB) $(B)/ok/flags | $(B)/bench
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
@@ -32,10 +33,17 @@ recheck: $(B)/bin/recheck ## recompute every timing verdict shipped under champi
 	$(Q)BUILD=$(B) tests/bench/recheck.sh
 
 # On a GPU, resumable: the same file again goes on with it.
-.PHONY: bench-aa
-bench-aa: all $(B)/bench/aa $(B)/bench/aa_rules ## A/A and known doses on this GPU, rules side by side: AA_FILE= SECONDS=360
+.PHONY: bench-aa bench-aa-ship
+bench-aa: all $(B)/bench/aa $(B)/bench/aa_rules $(B)/bench/aa_page ## A/A and known doses on this GPU, rules side by side: AA_FILE= SECONDS=360
 	$(Q)$(B)/bench/aa $(or $(AA_FILE),reports/aa.jsonl) $(or $(SECONDS),360)
+	$(Q)$(B)/bench/aa_page reports/aa.html $(or $(AA_FILE),reports/aa.jsonl)
 	$(Q)$(B)/bench/aa_rules $(or $(AA_FILE),reports/aa.jsonl)
+
+# AA_FILES= what was recorded on GPUs of one model: packed into the evidence, with the page about it.
+bench-aa-ship: $(B)/bench/aa_rules $(B)/bench/aa_page
+	$(Q)tests/bench/aa-pack.sh $(AA_FILES) >tests/bench/evidence/$(or $(NAME),$(error NAME= of the evidence)).aa.jsonl
+	$(Q)$(B)/bench/aa_page reports/shipped/$(DEVICE)/aa.html tests/bench/evidence/$(NAME).aa.jsonl
+	$(Q)$(B)/bench/aa_rules tests/bench/evidence/$(NAME).aa.jsonl | tee tests/bench/evidence/$(NAME).aa.txt
 
 # On a GPU: what a candidate costs, and what a load_inline harness costs beside it.
 .PHONY: bench-candidate
