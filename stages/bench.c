@@ -328,14 +328,6 @@ static int report(struct bench *b, struct err *e)
 	return publish_key(b, w, e);
 }
 
-/* The verdict keeps pointers to the names: the rig is static and lives as long. */
-static void name_isolation(struct bench *b)
-{
-	char *rest = NULL;
-	for (char *p = strtok_r(b->rig.isolation, ", ", &rest); p; p = strtok_r(NULL, ", ", &rest))
-		verdict_isolation(&b->s->v, p);
-}
-
 static int prepare(struct bench *b, struct err *e)
 {
 	struct stage *s = b->s;
@@ -386,7 +378,7 @@ static int run(struct bench *b, struct err *e)
 		return -1;
 	decide(b);
 	check_floor(b);
-	name_isolation(b);
+	verdict_isolation_list(&b->s->v, b->rig.isolation); /* the rig is static and lives as long */
 	return report(b, e);
 }
 

@@ -438,21 +438,6 @@ static void record(struct guard *g)
 	jw_end(w);
 }
 
-/* The layers that held in every build: one of them may be an old one from the cache. */
-static void name_isolation(struct guard *g)
-{
-	char *rest = NULL, *all = g->isolation;
-	for (int i = 0; i < g->image.nbuilt + g->nbuilds; i++) {
-		const struct box_result *r = i < g->image.nbuilt ? &g->image.each[i] : &g->build[i - g->image.nbuilt];
-		if (i)
-			confine_common(all, r->isolation, all);
-		else
-			snprintf(all, sizeof g->isolation, "%s", r->isolation);
-	}
-	for (char *p = strtok_r(all, ", ", &rest); p; p = strtok_r(NULL, ", ", &rest))
-		verdict_isolation(&g->s->v, p);
-}
-
 static int check_all(struct guard *g, struct err *e)
 {
 	if (check_scope(g, e))
@@ -480,10 +465,14 @@ static int guard_work(struct stage *s, struct err *e)
 	run_path(dir, s->trial.run, "spec");
 	if (device_read(g, e) || spec_load(dir, &g->spec, e) || check_all(g, e))
 		return -1;
-	if (!g->closed)
+	if (!g->closed) {
+		relies_candidate(&s->v.relies, buf_str(&g->kernel), g->kernel.len, g->plan, g->spec, &g->facts);
 		pass(g);
+	}
 	record(g);
-	name_isolation(g);
+	box_isolation(g->image.each, g->image.nbuilt, 1, g->isolation);
+	box_isolation(g->build, g->nbuilds, !g->image.nbuilt, g->isolation);
+	verdict_isolation_list(&s->v, g->isolation);
 	snprintf(log, sizeof log, "%s/guard.log", stage_candidate_dir(s));
 	return stage_side(s, log, buf_str(&g->log), g->log.len, e);
 }

@@ -14,6 +14,7 @@
 #include "plan.h"
 #include "proof.h"
 #include "reason.h"
+#include "relies.h"
 #include "stage.h"
 #include "worker_pool.h"
 
@@ -72,6 +73,10 @@ static int load(struct judge *j, struct err *e)
 		rc = stage_candidate(j->s, &kernel, &plan, e);
 	if (rc == 0)
 		rc = plan_parse(buf_str(&plan), plan.len, name, &j->plan, e);
+	if (rc == 0)
+		rc = facts_of_run(&j->s->run, j->s->trial.device, &j->facts, e);
+	if (rc == 0)
+		relies_candidate(&j->s->v.relies, buf_str(&kernel), kernel.len, j->plan, j->spec, &j->facts);
 	buf_free(&kernel);
 	buf_free(&plan);
 	buf_free(&text);
@@ -92,6 +97,26 @@ static void judge_sim(struct judge *j, const char *candidate)
 		verdict_set(&j->s->v, V_REJECT, "judge.rel_l2", "simulated: nothing was run");
 	else
 		verdict_set(&j->s->v, V_PASS, "ok", "simulated: nothing was run");
+}
+
+/* What a kernel that is right relies on; source and plan were looked at when they were read. */
+static int find_relies(struct judge *j, struct err *e)
+{
+	struct relies *r = &j->s->v.relies;
+	char file[64];
+
+	for (int i = 0; i < j->set.n; i++) {
+		struct buf ptx = BUF_INIT;
+		snprintf(file, sizeof file, "artefact/cuda-%d.ptx", i);
+		if (stage_use_recorded(j->s, NULL, file, 64u << 20, &ptx, e) < 0)
+			return -1;
+		relies_ptx(r, buf_str(&ptx), ptx.len);
+		buf_free(&ptx);
+	}
+	if (j->report.pass && (!j->report.deterministic || (j->report.orders && j->report.order_dependent)))
+		relies_add(r, "order", "equal inputs did not give equal bits each time, as where sums are made in another "
+			   "order: every run was within the bounds. An order that is fixed would be clean");
+	return 0;
 }
 
 static void decide(struct judge *j)
@@ -161,7 +186,6 @@ static int judge_gpu(struct judge *j, struct err *e)
 	static struct proof_arm a;
 
 	if (proof_set(s, j->plan, "", &j->set, e) < 0 ||
-	    facts_of_run(&s->run, s->trial.device, &j->facts, e) < 0 ||
 	    gpu_take(&s->run, &j->lane, &j->gpu, e) < 0 ||
 	    start_checker(j, s->trial.device, j->gpu.uuid, e) < 0 ||
 	    worker_pool_check(j->gpu.uuid, e) < 0) /* both start at once; is the GPU well before it? */
@@ -211,6 +235,8 @@ static int work(struct stage *s, struct err *e)
 	} else if (judge_run(j, class, e) < 0) {
 		return -1;
 	}
+	if (find_relies(j, e) < 0)
+		return -1;
 	/* Last: the checker serves no more inputs once this key is out. */
 	if (checker_subkey(j->checker, subkey, e) < 0)
 		return -1;

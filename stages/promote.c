@@ -31,6 +31,9 @@ static const char HELP[] =
 	"  invalid   promote.chain (the message names the file), promote.mac, promote.isolation,\n"
 	"            promote.stale_champion, or what an earlier step found; not charged\n"
 	"\n"
+	"status of a kept one: clean, or rule-dependent, with data.relies: what it relies on, as judge, bench,\n"
+	"confirm and the layers of isolation tell (stages/lib/relies.h).\n"
+	"\n"
 	"data.after is the state that later trials of the run start from: champion {trial,\n"
 	"candidate_sha256}, recent (newest 15 trials), closed, charged, reasons {code: count},\n"
 	"best_ratio (champion against the baseline).\n"
@@ -127,8 +130,14 @@ static int refuse(struct stage *s, const struct closing *c, const struct verdict
 				    step_info(ran[i])->name, missing);
 			return 1;
 		}
-		if (missing)
+		if (missing) {
 			verdict_isolation(&s->v, "weak");
+			relies_add(&s->v.relies, "isolation", "%s ran without %s, which ALLOW_WEAK=1 accepted: a kernel "
+				   "that attacks its judge was held by less. A machine with all layers would be clean",
+				   step_info(ran[i])->name, missing);
+		}
+		if (ran[i] >= STEP_JUDGE) /* tune may have left what guard found */
+			relies_join(&s->v.relies, json_get(in->data, "relies"));
 	}
 	const char *against = verdict_in_input(confirm, "champion");
 	if (*c->champion_sha && (!against || strcmp(against, c->champion_sha) != 0)) {
@@ -287,7 +296,8 @@ static int promote_work(struct stage *s, struct err *e)
 	put_data(s, &c, after);
 	double best = after ? json_get_num(after, "best_ratio", 0) : 0;
 	if (c.kept)
-		verdict_headline(&s->v, "KEPT %.2fx of the baseline", measured(s, "ratio_baseline"));
+		verdict_headline(&s->v, "KEPT %.2fx of the baseline%s", measured(s, "ratio_baseline"),
+				 s->v.relies.n ? ", rule-dependent" : "");
 	else if (best > 0)
 		verdict_headline(&s->v, "%s; best so far %.2fx", s->v.code, best);
 	return 0;

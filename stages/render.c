@@ -47,7 +47,7 @@ struct options {
 struct log {
 	struct page_row *row;
 	cJSON **json; /* parallel: owns the strings of row */
-	char **proposer;
+	char **proposer, **relies;
 	char **base; /* parallel: the tree with the trial, "" or with a slash at its end */
 	size_t n, cap;
 };
@@ -74,6 +74,16 @@ static char *proposer_of(const cJSON *p)
 	return xasprintf("%s %s%s%s", kind, provider, *provider && *model ? "/" : "", model);
 }
 
+/* "fast_math: compiled with ...; order: ..." of data.relies; NULL when there is none. */
+static char *relies_of(const cJSON *list)
+{
+	struct buf b = BUF_INIT;
+	for (const cJSON *i = cJSON_IsArray(list) ? list->child : NULL; i; i = i->next)
+		buf_addf(&b, "%s%s: %s", b.len ? "; " : "", json_get_str(i, "rule", ""),
+			 json_get_str(i, "words", ""));
+	return b.data;
+}
+
 static int log_line(struct log *log, const char *file, const char *base, const char *line, size_t len, size_t at,
 		    struct err *e)
 {
@@ -93,10 +103,12 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		log->json = xrealloc(log->json, log->cap * sizeof *log->json);
 		log->proposer = xrealloc(log->proposer, log->cap * sizeof *log->proposer);
 		log->base = xrealloc(log->base, log->cap * sizeof *log->base);
+		log->relies = xrealloc(log->relies, log->cap * sizeof *log->relies);
 	}
 	log->base[log->n] = xstrdup(base);
 	log->json[log->n] = j;
 	log->proposer[log->n] = proposer_of(json_get(j, "proposer"));
+	log->relies[log->n] = relies_of(json_get(j, "relies"));
 	log->row[log->n] = (struct page_row){
 		.trial = json_get_str(j, "trial", ""),
 		.run = json_get_str(j, "run", ""),
@@ -112,6 +124,8 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		.candidate = json_get_str(j, "candidate_sha256", NULL),
 		.parent = json_get_str(j, "parent", NULL),
 		.closed_by = json_get_str(j, "closed_by", ""),
+		.status = json_get_str(j, "status", NULL),
+		.relies = log->relies[log->n],
 		.vs_champion = ratio_of(j, "ratio"),
 		.vs_baseline = ratio_of(j, "ratio_baseline"),
 		.kept = cJSON_IsTrue(json_get(j, "kept")),
@@ -168,9 +182,10 @@ static void log_free(struct log *log)
 	for (size_t i = 0; i < log->n; i++) {
 		cJSON_Delete(log->json[i]);
 		free(log->proposer[i]);
+		free(log->relies[i]);
 		free(log->base[i]);
 	}
-	free(log->row), free(log->json), free(log->proposer), free(log->base);
+	free(log->row), free(log->json), free(log->proposer), free(log->base), free(log->relies);
 }
 
 /* A file of a trial as text, or NULL: a report does without what is not there. */

@@ -106,6 +106,13 @@ static void names_free(struct dirent **list, int n)
 	free(list);
 }
 
+/* The first of data.relies, or NULL. */
+static const cJSON *rules(const cJSON *data)
+{
+	const cJSON *list = json_get(data, "relies");
+	return list ? list->child : NULL;
+}
+
 static void print_champion(const char *spec, const char *device)
 {
 	char path[TRIAL_PATH];
@@ -121,6 +128,9 @@ static void print_champion(const char *spec, const char *device)
 		printf(", %.3fx of the baseline", ratio);
 	printf("%s%s%s\n  champion/%s/%s/kernel.cu\n", *note ? " (" : "", note, *note ? ")" : "",
 	       spec, device);
+	for (const cJSON *i = rules(data); i; i = i->next)
+		printf("  %s, %s: %s\n", json_get_str(j, "status", ""), json_get_str(i, "rule", ""),
+		       json_get_str(i, "words", ""));
 	cJSON_Delete(j);
 }
 

@@ -72,5 +72,8 @@ struct box_result {
 
 int box_compile(const struct box_request *q, struct box_result *r, struct err *e);
 void box_result_free(struct box_result *r);
+/* Leave in `all` the layers that held in n more builds, too (one may be an old one from the cache); `first`: there
+ * were none before them. */
+void box_isolation(const struct box_result *r, int n, int first, char all[CONFINE_LIST]);
 
 #endif

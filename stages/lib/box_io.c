@@ -6,6 +6,7 @@
 #include "box_part.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,4 +52,14 @@ int box_file_read(const char *name, struct buf *data, struct err *e)
 	int rc = box_fd_read(fd, BOX_ARTEFACT_MAX, data, e);
 	close(fd);
 	return rc;
+}
+
+void box_isolation(const struct box_result *r, int n, int first, char all[CONFINE_LIST])
+{
+	for (int i = 0; i < n; i++) {
+		if (first && !i)
+			snprintf(all, CONFINE_LIST, "%s", r[i].isolation);
+		else
+			confine_common(all, r[i].isolation, all);
+	}
 }

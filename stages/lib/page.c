@@ -165,6 +165,8 @@ static void headline(struct buf *out, const struct page_group *g)
 		buf_adds(out, "nothing kept yet: the baseline stands");
 	if (c && c->weak)
 		buf_adds(out, "<br>weak isolation: fewer layers held than Touchstone asks for (ALLOW_WEAK=1)");
+	if (c && c->relies)
+		page_element(out, "; <span class=tag>", c->status, "</span>");
 	buf_adds(out, "</span></div>");
 	if (g->start)
 		start_card(out, g, c);
@@ -253,6 +255,8 @@ static void block(struct buf *out, const char *title, const char *text)
 static void fold_out(struct buf *out, const struct page_row *r, const struct page_source *s)
 {
 	page_element(out, "<p>", r->hypothesis, "</p>");
+	if (r->relies)
+		page_element(out, "<p>It relies on what not every user would allow: ", r->relies, "</p>");
 	if (s->patch || s->kernel) {
 		buf_adds(out, "<details><summary>source and patch</summary>");
 		block(out, "patch against its parent", s->patch);
@@ -291,7 +295,10 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 		buf_adds(out, " <span class=tag>weak isolation</span>");
 	buf_adds(out, "</td>");
 	buf_addf(out, "<td class=\"n %s\">", class);
-	page_element(out, "", r->kept ? "kept" : r->verdict, "</td><td class=why>");
+	page_element(out, "", r->kept ? "kept" : r->verdict, "");
+	if (r->relies)
+		page_element(out, "<br><span class=tag>", r->status, "</span>");
+	buf_adds(out, "</td><td class=why>");
 	page_element(out, "<code>", r->code, "</code> ");
 	page_escape(out, r->message);
 	page_element(out, "<details><summary class=dim>", *r->item ? r->item : "details", "</summary>");

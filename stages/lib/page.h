@@ -24,6 +24,8 @@ struct page_row {
 	const char *trial, *run, *spec, *device, *verdict, *code, *message, *item, *hypothesis;
 	const char *proposer; /* "sweep", "openai nebius/model" */
 	const char *started, *candidate, *parent, *closed_by;
+	const char *status;   /* "clean", "rule-dependent", ...; NULL: an old record */
+	const char *relies;   /* what a rule-dependent one relies on, in words; NULL none */
 	struct page_ratio vs_champion, vs_baseline;
 	int kept, emulated, simulated;
 	int weak; /* kept although too little isolation held (ALLOW_WEAK=1) */

@@ -142,7 +142,7 @@ static int roll_log(const struct closed *c, struct err *e)
 {
 	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_lo95",
 		"ratio_hi95", "ratio_baseline", "ratio_baseline_lo95", "ratio_baseline_hi95",
-		"charged", "spent"};
+		"charged", "spent", "relies"};
 	long last;
 	if (tail_number(LOG, &last, e))
 		return -1;
@@ -157,6 +157,7 @@ static int roll_log(const struct closed *c, struct err *e)
 	jw_str(&w, "verdict", verdict_kind_name(c->promote.kind));
 	jw_str(&w, "code", c->promote.code);
 	jw_str(&w, "message", c->promote.message);
+	jw_str(&w, "status", json_get_str(c->promote.json, "status", "clean"));
 	jw_bool(&w, "kept", c->kept);
 	jw_str(&w, "candidate_sha256", c->candidate);
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)

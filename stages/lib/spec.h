@@ -189,6 +189,10 @@ int spec_draw(const struct spec *s, int emu, int probe, uint64_t (*next)(void *c
  * k from 0: 1 and *out, 0 when edge k cannot satisfy the constraints, -1 after the last. */
 int spec_edge(const struct spec *s, int emu, int k, struct axes *out);
 
+/* Sizes near and far that differ from `from` in one axis (and what is computed from it). k from 0: 1 and *out,
+ * 0 when step k is not allowed, -1 after the last, or when nothing else may stand there. */
+int spec_near(const struct spec *s, int emu, const struct axes *from, int axis, int k, struct axes *out);
+
 /* Sizes. dims may be NULL. A scalar has one element. */
 int spec_shape(const struct spec *s, const struct spec_tensor *t, const struct axes *a,
 	       int64_t dims[SPEC_MAX_RANK], int64_t *elements, struct err *e);

@@ -150,3 +150,25 @@ int spec_edge(const struct spec *s, int emu, int k, struct axes *out)
 	}
 	return 0;
 }
+
+/* Step k away from `from`: 1, 3, 5, 7, then twice those, and so on, to either side. 0 where there is none. */
+static int64_t step_from(const struct spec_range *r, int64_t from, int k)
+{
+	if (r->nvalues)
+		return k < r->nvalues && r->value[k] != from ? r->value[k] : 0;
+	int64_t by = (int64_t)(2 * (k / 2 % 4) + 1) << (k / 8);
+	int64_t v = k % 2 ? from + by * r->multiple_of : from - by * r->multiple_of;
+	return v < r->min || v > r->max || v % r->multiple_of ? 0 : v;
+}
+
+int spec_near(const struct spec *s, int emu, const struct axes *from, int axis, int k, struct axes *out)
+{
+	const struct spec_range *r = emu ? s->held_out_emu : s->held_out;
+	enum { DOUBLINGS = 40 };
+	int most = r[axis].nvalues ? r[axis].nvalues : 8 * DOUBLINGS;
+	if (!r[axis].set || r[axis].equals || s->axis[axis].is_const || k >= most)
+		return -1;
+	*out = *from;
+	out->v[axis] = step_from(&r[axis], from->v[axis], k);
+	return out->v[axis] > 0 && !derive_axes(s, r, out) && !spec_axes_check(s, out, NULL);
+}

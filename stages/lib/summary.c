@@ -49,6 +49,20 @@ static void count(struct summary *s, const struct verdict_in *in)
 		cJSON_AddNumberToObject(s->reasons, in->code, 1);
 }
 
+/* The champion may be of an earlier run. */
+static void read_relies(struct summary *s)
+{
+	struct verdict_in in;
+	size_t at = 0;
+	if (!*s->champion || verdict_read(s->champion, STEP_PROMOTE, &in, NULL))
+		return;
+	const cJSON *list = json_get(in.data, "relies");
+	for (const cJSON *i = list ? list->child : NULL; i && at < sizeof s->relies - 40; i = i->next)
+		at += (size_t)snprintf(s->relies + at, sizeof s->relies - at, "%s%.30s", at ? ", " : "",
+				       json_get_str(i, "rule", ""));
+	verdict_in_free(&in);
+}
+
 void summary_read(const struct run *r, struct summary *s)
 {
 	char id[TRIAL_ID];
@@ -67,6 +81,7 @@ void summary_read(const struct run *r, struct summary *s)
 		s->best_ratio = after ? json_get_num(after, "best_ratio", 0) : 0;
 		verdict_in_free(&in);
 	}
+	read_relies(s);
 }
 
 void summary_free(struct summary *s)
@@ -132,6 +147,8 @@ void summary_rows(const struct run *r, const struct summary *s)
 		printf("  champion  trial %s\n", s->champion);
 	else
 		puts("  champion  none: the baseline stands");
+	if (*s->relies)
+		printf("  status    rule-dependent: %s (`make champion` says why)\n", s->relies);
 	print_spend(r);
 }
 

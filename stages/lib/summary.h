@@ -20,6 +20,7 @@ struct summary {
 	char words[400];    /* of the newest of these; of a run of one trial: why it was not kept */
 	cJSON *reasons;     /* object: code -> count, of trials not kept */
 	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
+	char relies[128];   /* rules that the champion's keeping depends on, "fast_math, order"; "" clean */
 	double best_ratio;  /* champion against the baseline; 0 unknown */
 };
 

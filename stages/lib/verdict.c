@@ -147,13 +147,22 @@ void verdict_isolation(struct verdict *v, const char *layer)
 		v->isolation[v->nisolation++] = layer;
 }
 
+void verdict_isolation_list(struct verdict *v, char *list)
+{
+	char *rest = NULL;
+	for (char *p = list ? strtok_r(list, ", ", &rest) : NULL; p; p = strtok_r(NULL, ", ", &rest))
+		verdict_isolation(v, p);
+}
+
 static const char *status_of(const struct verdict *v)
 {
 	if (v->status)
 		return v->status;
 	if (v->kind == V_INVALID)
 		return "invalid";
-	return v->kind == V_INCONCLUSIVE ? "inconclusive" : "clean";
+	if (v->kind == V_INCONCLUSIVE)
+		return "inconclusive";
+	return v->kind == V_PASS && v->relies.n ? "rule-dependent" : "clean";
 }
 
 static void put_pairs(struct jsonw *w, const char *key, const struct verdict_pair *p, size_t n)
@@ -219,6 +228,8 @@ void verdict_text(struct verdict *v, struct buf *out)
 	put_facts(&w, v);
 	if (v->headline)
 		jw_str(&w, "headline", v->headline);
+	if (v->data.depth == 1 && v->relies.n)
+		relies_write(&v->relies, &v->data, "relies");
 	while (v->data.depth > 0)
 		jw_end(&v->data);
 	/* "data" is written by the stage while it works, so it is spliced in as text. */

@@ -27,6 +27,7 @@
 #include "err.h"
 #include "hash.h"
 #include "jsonw.h"
+#include "relies.h"
 #include "trial.h"
 
 #include <cjson/cJSON.h>
@@ -60,7 +61,8 @@ struct verdict {
 	char trial[TRIAL_ID];
 	enum step step;
 	enum verdict_kind kind;
-	const char *status;          /* NULL: derived from kind ("clean", "inconclusive", "invalid") */
+	const char *status;          /* NULL: from kind and relies ("clean", "rule-dependent", ...; relies.h) */
+	struct relies relies;        /* written as data.relies, unless there is none */
 	char code[64];               /* reason code, known to reason.h */
 	char *message;               /* one line for people */
 	char *headline;              /* short text for the progress line ("1.31x (+-0.4%)"), or NULL */
@@ -96,6 +98,9 @@ void verdict_headline(struct verdict *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void verdict_input(struct verdict *v, const char *name, const char sha[HASH_HEX]); /* replaces */
 void verdict_isolation(struct verdict *v, const char *layer);                      /* once each */
+
+/* The layers of "a, b, c", which lives as long as the verdict and is cut up. NULL is none. */
+void verdict_isolation_list(struct verdict *v, char *list);
 
 /* Name a side file that is complete on disk: hashed here, synced by verdict_write. `file` is
  * relative to the trial folder. verdict_output_sha trusts a hash the caller computed from the
