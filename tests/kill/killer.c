@@ -261,9 +261,20 @@ static int64_t gap(int kills)
 	return opt.every_ms ? opt.every_ms : (int64_t)draw(most[haste(kills)]);
 }
 
+/* While an orphan is at work it may finish the run at any moment, and `make iterate` after that is rightly a
+ * new run: then the run is taken up by `make resume`, which finds nothing to do. */
+static void choose_goal(void)
+{
+	scan();
+	for (char **a = opt.argv; *a; a++)
+		if (strcmp(*a, "iterate") == 0 || strcmp(*a, "resume") == 0)
+			*a = count ? "resume" : "iterate";
+}
+
 static pid_t start(int session)
 {
 	char path[400];
+	choose_goal();
 	snprintf(path, sizeof path, "%s.%d", opt.log, session);
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	pid_t pid = fork();
