@@ -52,9 +52,9 @@ bench-candidate: all ## from kernel text to verdict on this GPU, split by stage:
 
 # The zoo: tests/zoo/README.md. The build whose rules can be switched off is for zoo-full alone.
 .PHONY: zoo zoo-full
-zoo: all $(FAULT) ## throw every known cheat and every odd honest kernel at the judge
+zoo: all $(FAULT) ## throw every known cheat and every odd honest kernel at the judge: ZOO_ONLY=part of a name
 	$(Q)BUILD=$(B) tests/zoo/zoo $(ZOO_ONLY)
 
-zoo-full: all $(FAULT) ## the same in every disguise, and with each cheat's defences off; page in reports/zoo/
+zoo-full: all $(FAULT) ## the same in every disguise, and with each cheat's defences off; page reports/zoo-DEVICE.html
 	$(Q)$(MAKE) ZOO=1 all
-	$(Q)BUILD=$(B) tests/zoo/zoo -f -o reports/zoo/$(or $(DEVICE),emu) $(ZOO_ONLY)
+	$(Q)BUILD=$(B) tests/zoo/zoo -f -o reports/zoo-$(or $(DEVICE),emu) $(ZOO_ONLY)
