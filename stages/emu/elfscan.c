@@ -144,7 +144,7 @@ static const char *entry_names(size_t *n)
 static int is_entry(const char *name)
 {
 	size_t n;
-	const char *p = entry_names(&n), *end = p + n;
+	const char *p = entry_names(&n), *end = p ? p + n : p;
 	for (; p && p < end; p += strnlen(p, (size_t)(end - p)) + 1)
 		if (strnlen(p, (size_t)(end - p)) < (size_t)(end - p) && !strcmp(p, name))
 			return 1;
@@ -208,6 +208,10 @@ static void load(const char *path)
 		exit(111);
 	}
 	fclose(f);
+}
+
+static void check(void)
+{
 	const Elf64_Ehdr *h = range(0, sizeof *h);
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL ||
@@ -261,7 +265,8 @@ static void renumber(const uint32_t *to, size_t n)
 		if (s->sh_entsize != sizeof(Elf64_Rela) || s->sh_offset % 8)
 			bad("odd relocations");
 		Elf64_Rela *r = (Elf64_Rela *)(uintptr_t)range(s->sh_offset, s->sh_size);
-		for (size_t k = 0; k < s->sh_size / sizeof *r; k++) {
+		size_t count = s->sh_size / sizeof *r; /* before they are written: a table may lie over its own header */
+		for (size_t k = 0; k < count; k++) {
 			uint64_t sym = ELF64_R_SYM(r[k].r_info), type = ELF64_R_TYPE(r[k].r_info);
 			if (sym >= n)
 				bad("a relocation of no symbol");
@@ -385,7 +390,7 @@ static void print_sections(void)
 {
 	uint64_t shared = 0, rodata = 0, text = 0;
 	size_t n;
-	const char *p = entry_names(&n), *end = p + n;
+	const char *p = entry_names(&n), *end = p ? p + n : p;
 	list_begin("entries");
 	for (; p && p < end; p += strnlen(p, (size_t)(end - p)) + 1)
 		if (*p && strnlen(p, (size_t)(end - p)) < (size_t)(end - p))
@@ -450,6 +455,7 @@ int main(int argc, char **argv)
 	}
 	const char *path = argv[1 + rewrite];
 	load(path);
+	check();
 	putchar('{');
 	print_symbols();
 	print_sections();

@@ -25,11 +25,18 @@ enum { TAIL = 4096 }; /* a line is shorter */
 
 static const char *const amount_keys[] = {"calls", "tokens_in", "tokens_out", "usd", "gpu_s"};
 
+/* A figure that no run can reach stays out of reach of a sum. */
+static int64_t whole(const cJSON *obj, const char *key)
+{
+	double most = 9e15, v = json_get_num(obj, key, 0);
+	return (int64_t)(v > most ? most : v < -most ? -most : v);
+}
+
 static void take_amount(const cJSON *obj, struct ledger_amount *a)
 {
-	a->calls = (int64_t)json_get_num(obj, amount_keys[0], 0);
-	a->tokens_in = (int64_t)json_get_num(obj, amount_keys[1], 0);
-	a->tokens_out = (int64_t)json_get_num(obj, amount_keys[2], 0);
+	a->calls = whole(obj, amount_keys[0]);
+	a->tokens_in = whole(obj, amount_keys[1]);
+	a->tokens_out = whole(obj, amount_keys[2]);
 	a->usd = json_get_num(obj, amount_keys[3], 0);
 	a->gpu_s = json_get_num(obj, amount_keys[4], 0);
 }
