@@ -262,6 +262,33 @@ static void faults(void **state)
 	free(truth), free(bf16);
 }
 
+/* transformers' float32 logits of the first 16 tokens of golden.py's sequence on the tiny checkpoint. */
+static void golden(void **state)
+{
+	enum { KEPT = 16 };
+	struct buf b = BUF_INIT;
+	struct qwen3_seq *s;
+	struct err e;
+	int32_t id[KEPT];
+	float most = 0, *out = xcalloc((size_t)KEPT * VOCAB, sizeof *out);
+	(void)state;
+	assert_int_equal(file_read("tests/engine/golden-tiny.f32", 1 << 20, &b, &e), 0);
+	assert_int_equal(b.len, (size_t)KEPT * VOCAB * sizeof *out);
+	for (uint32_t i = 0; i < KEPT; i++)
+		id[i] = (int32_t)((i * 2654435761u >> 8) % VOCAB);
+	assert_int_equal(qwen3_seq_open(&s, &model, QWEN3_FP32, QWEN3_RIGHT, KEPT, &e), 0);
+	assert_int_equal(qwen3_seq_append(s, id, KEPT, KEPT, out, &e), 0);
+	for (size_t i = 0; i < (size_t)KEPT * VOCAB; i++) {
+		float want;
+		memcpy(&want, b.data + i * sizeof want, sizeof want);
+		most = fmaxf(most, fabsf(out[i] - want));
+	}
+	assert_true(most > 0 && most < 1e-4f);
+	qwen3_seq_close(s);
+	buf_free(&b);
+	free(out);
+}
+
 static void limits(void **state)
 {
 	struct qwen3_seq *s;
@@ -308,7 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header), cmocka_unit_test(header_refused), cmocka_unit_test(config),
 		cmocka_unit_test(sizes), cmocka_unit_test(folders), cmocka_unit_test(pieces),
-		cmocka_unit_test(faults), cmocka_unit_test(limits),
+		cmocka_unit_test(faults), cmocka_unit_test(golden), cmocka_unit_test(limits),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
