@@ -301,6 +301,32 @@ static void estimate(const cJSON *o, const char *key, const double *x, int k)
 	expect_num(o, "hi95", exp(m + h), key);
 }
 
+/* Two groups of times, and no gain by the sum of them all; a winner alone is asked. */
+static int lumpy(const struct plan *p, double theta[MAXW][MAXS], int k_theta, int first, int n)
+{
+	static double x[2][MAXC];
+	for (int w = 0; w < p->nw; w++) {
+		double sum[2] = {0, 0}, tail[2] = {0, 0};
+		for (int at = first; at < first + n; at++) {
+			int k[2] = {0, 0};
+			for (size_t i = 0; i < count; i++) {
+				const struct sample *s = &all[i];
+				if ((int)s->session != at || (int)s->workload != w || s->phase != 2 || s->arm > 1 ||
+				    k[s->arm] == MAXC)
+					continue;
+				sum[s->arm] += (double)s->ticks;
+				x[s->arm][k[s->arm]++] = (double)s->ticks;
+			}
+			for (int a = 0; a < 2 && k[0] && k[1]; a++)
+				tail[a] += beyond(x[a], k[a]) / n;
+		}
+		if (p->weight[w] > 0 && tail[1] > 0.03 && tail[1] > 2 * tail[0] + 0.02 &&
+		    log(sum[0] / sum[1]) < fmax(p->confirm_floor, average(theta[w], 0, k_theta) / 2))
+			return 1;
+	}
+	return 0;
+}
+
 /* What a pass rests on must be there: outputs that were verified, solo reps, guards. */
 static void complete(const struct plan *p, int session, int first_of_fixed)
 {
@@ -374,6 +400,8 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 			verdict = word == 'r' ? "reject" : "inconclusive";
 		}
 	}
+	if (verdict && strcmp(verdict, "pass") == 0 && lumpy(p, w, k, first, n))
+		verdict = "reject";
 	if (!verdict && late && !fixed && k >= p->kmin && p->time_s > 0)
 		verdict = "inconclusive"; /* whether the time was really up is not in the ticks */
 	if (fixed && p->rule > 1)

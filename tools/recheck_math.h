@@ -56,6 +56,15 @@ static double middle(const double *x, int n)
 	return (y[(n - 1) / 2] + y[n / 2]) / 2;
 }
 
+/* Share of those that are over twice the median. */
+static double beyond(const double *x, int n)
+{
+	double mid = middle(x, n), over = 0;
+	for (int i = 0; i < n; i++)
+		over += x[i] > 2 * mid;
+	return over / n;
+}
+
 static double trimmed(const double *x, int n, double trim, double *se)
 {
 	double y[MAXB];

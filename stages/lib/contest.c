@@ -175,12 +175,44 @@ static void end_by_word(struct contest *t, const struct stats_look *l)
 		    ratio, percent, l->k);
 }
 
+/* Its times fall into two groups, and all of them together are not half the gain: ended. */
+static int end_if_lumpy(struct contest *t)
+{
+	for (int i = 0; i < t->workloads; i++) {
+		double total[RAW_ARMS] = {0}, tail[RAW_ARMS] = {0};
+		int n = 0;
+		for (int s = 0; s < t->n; s++) {
+			const struct session_workload *w = &t->session[s].w[i];
+			if (t->session[s].outcome != SHOT_OK)
+				continue;
+			for (int a = 0; a < RAW_ARMS; a++) {
+				total[a] += w->total[a];
+				tail[a] += w->tail[a];
+			}
+			n++;
+		}
+		double own = tail[RAW_CANDIDATE] / n, his = tail[RAW_CHAMPION] / n;
+		double ratio = total[RAW_CHAMPION] / total[RAW_CANDIDATE], least = contest_confirm_floor(&t->rule);
+		least = fmax(least, stats_mean(t->by_workload[i], (size_t)t->k) / 2);
+		if (n == 0 || t->weight[i] <= 0 || !(own > CONTEST_TAIL && own > 2 * his + CONTEST_TAIL_OVER) ||
+		    log(ratio) >= least || !DEFENCE("bench.bimodal"))
+			continue;
+		end(t, V_REJECT, t->confirming ? "confirm.bimodal" : "bench.bimodal",
+		    "workload %s: %.1f %% of its runs take over twice their median; all of them: %.4fx the champion's speed",
+		    t->name[i], 100 * own, ratio);
+		return 1;
+	}
+	return 0;
+}
+
 /* A winner must also hurt no workload; while that is open, sample on to the cap. */
 static void end_if_won(struct contest *t, const struct stats_look *l)
 {
 	int which, held = guards(t, &which), free = alone(t);
 	if (free < 0)
 		end_apart(t);
+	else if (held > 0 && free > 0 && end_if_lumpy(t))
+		return;
 	else if (held > 0 && free > 0)
 		end(t, V_PASS, "ok", "%.4fx the champion's speed, certified over %.3g %%",
 		    exp(l->mean), 100 * t->rule.margin);
@@ -314,7 +346,7 @@ void contest_confirm(struct contest *t)
 			   public ? t->name[i] : "a held-out workload");
 		return;
 	}
-	if (!guarded(t))
+	if (!guarded(t) || end_if_lumpy(t))
 		return;
 	end(t, V_PASS, "ok", "%.4fx the champion's speed, confirmed in new processes%s",
 	    exp(stats_mean(t->theta, (size_t)t->k)),

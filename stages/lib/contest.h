@@ -19,6 +19,11 @@
  * after CONTEST_CONFIRM_MOST; extending makes the published ratio slightly too high on average, so
  * the record says which look ended it (stats.h, rule 2).
  *
+ * Two groups: theta trims outliers, which are nobody's on a shared machine. Who does the work of many reps in one and
+ * next to none in the others would have them for outliers. So a winner some of whose reps take over twice their
+ * median, and more of them than of the champion's, must have half its gain by the sum of all its reps, and half
+ * the margin.
+ *
  * Guards (a confirmation on a GPU, first session only): a winner whose windows are more than
  * CONTEST_DRAIN slower once what they wrote is paid for, or CONTEST_SUSTAINED slower when run back to back,
  * is rejected where that is sure (two standard errors), else inconclusive.
@@ -38,6 +43,10 @@
 #include "stats.h"
 #include "verdict.h"
 
+/* Times of a candidate that fall into two groups: more than this share of its reps, and this much more than twice
+ * the champion's share, took over twice their median. */
+#define CONTEST_TAIL 0.03
+#define CONTEST_TAIL_OVER 0.02
 #define CONTEST_DRAIN 0.01
 #define CONTEST_SUSTAINED 0.03
 

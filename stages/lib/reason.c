@@ -31,6 +31,7 @@ static const struct reason table[] = {
 	{"compile.limit", "the compiler ran into its memory, process or file limit"},
 	{"compile.timeout", "the compiler did not finish in time"},
 	{"confirm.below_margin", "below the margin in new processes"},
+	{"confirm.bimodal", "timings fall into two groups"},
 	{"confirm.champion_changed",
 	 "the champion changed since bench and the candidate does not beat the new one"},
 	{"confirm.champion_solo", "the champion alone and the champion in session disagree"},

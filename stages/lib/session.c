@@ -50,7 +50,8 @@ enum raw_arm session_arm(int order, int slot, enum raw_arm a, enum raw_arm b)
 struct tally {
 	uint64_t sum[RAW_ARMS], min[RAW_ARMS], count[RAW_ARMS];
 	double *solo, *company; /* champion's times */
-	int solos, companies;
+	double *own;            /* candidate's, measured */
+	int solos, companies, owns;
 	uint64_t slowest; /* rep of the champion before the first block */
 };
 
@@ -215,6 +216,8 @@ static int run_block(struct walk *k, enum raw_phase phase, int block, int quads,
 				count(&k->t, arm, (uint64_t)ticks);
 			if (phase == RAW_MEASURE && arm == RAW_CHAMPION)
 				k->t.company[k->t.companies++] = (double)ticks;
+			if (phase == RAW_MEASURE && arm == RAW_CANDIDATE)
+				k->t.own[k->t.owns++] = (double)ticks;
 		}
 	}
 	*log_ratio = log((double)sum[a]) - log((double)sum[b]);
@@ -308,6 +311,23 @@ static int run_guards(struct walk *k, struct err *e)
 	return run_guard(k, RAW_SUSTAINED, c->sustained_quads, &w->sustained, &w->sustained_se, e);
 }
 
+static double sum(const double *x, int n)
+{
+	double s = 0;
+	for (int i = 0; i < n; i++)
+		s += x[i];
+	return s;
+}
+
+static double tail(const double *x, int n)
+{
+	double most = SESSION_TAIL * stats_median(x, (size_t)n);
+	int over = 0;
+	for (int i = 0; i < n; i++)
+		over += x[i] > most;
+	return (double)over / n;
+}
+
 static void settle(struct walk *k)
 {
 	struct session_workload *w = &k->r->w[k->workload];
@@ -315,6 +335,12 @@ static void settle(struct walk *k)
 	for (int a = 0; a < RAW_ARMS; a++) {
 		w->mean[a] = t->count[a] ? (double)t->sum[a] / (double)t->count[a] : 0;
 		w->min[a] = (double)t->min[a];
+	}
+	if (!bad(k) && t->companies > 0 && t->owns > 0) {
+		w->total[RAW_CHAMPION] = sum(t->company, t->companies);
+		w->total[RAW_CANDIDATE] = sum(t->own, t->owns);
+		w->tail[RAW_CHAMPION] = tail(t->company, t->companies);
+		w->tail[RAW_CANDIDATE] = tail(t->own, t->owns);
 	}
 	if (bad(k) || t->solos == 0 || t->companies == 0)
 		return;
@@ -353,6 +379,7 @@ static int one_workload(const struct session_job *j, struct session_result *r, i
 	int most = 2 * k.size.block_quads * k.size.blocks_max;
 	k.t.solo = xcalloc((size_t)k.size.solo_reps, sizeof(double));
 	k.t.company = xcalloc((size_t)most, sizeof(double));
+	k.t.own = xcalloc((size_t)most, sizeof(double));
 	r->w[workload].anchor = NAN;
 	int rc = j->ops->open(j->ctx, j->index, workload, e);
 	if (rc == 0) {
@@ -361,6 +388,7 @@ static int one_workload(const struct session_job *j, struct session_result *r, i
 	}
 	free(k.t.solo);
 	free(k.t.company);
+	free(k.t.own);
 	return rc;
 }
 

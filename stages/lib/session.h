@@ -39,6 +39,8 @@
 enum { SESSION_WORKLOADS = 64, SESSION_BLOCKS = 128, SESSION_SEED = 33,
        SESSION_SOLO_WARM = 1000 /* block of the warm reps of the champion alone */ };
 
+#define SESSION_TAIL 2
+
 /* Constants of a device class; part of the pre-registration. */
 struct session_class {
 	const char *name;
@@ -136,6 +138,8 @@ struct session_workload {
 	double block[SESSION_BLOCKS]; /* L_b */
 	double theta, se;
 	double solo;                  /* ln(champion alone / champion in company), medians */
+	double total[RAW_ARMS];       /* ticks of its measured reps, nothing trimmed */
+	double tail[RAW_ARMS];        /* share of its measured reps that took over SESSION_TAIL times their median */
 	double mean[RAW_ARMS], min[RAW_ARMS]; /* ticks, for people; nothing is decided by them */
 	double anchor;                /* ln(baseline / candidate); NAN when not measured */
 	double drain, drain_se;       /* ln(champion / candidate); NAN when not measured */

@@ -46,6 +46,10 @@ static void workload_write(const struct session_workload *k, const char *name, s
 	jw_num(w, "se", k->se);
 	jw_num(w, "solo", k->solo);
 	jw_num(w, "anchor", k->anchor);
+	jw_num(w, "champion_total", k->total[RAW_CHAMPION]);
+	jw_num(w, "candidate_total", k->total[RAW_CANDIDATE]);
+	jw_num(w, "champion_tail", k->tail[RAW_CHAMPION]);
+	jw_num(w, "candidate_tail", k->tail[RAW_CANDIDATE]);
 	if (!isnan(k->drain)) {
 		jw_num(w, "drain", k->drain);
 		jw_num(w, "drain_se", k->drain_se);

@@ -1,0 +1,3 @@
+# The pattern of time `batch_chance` of tests/zoo/clock.c.
+scenario=batch_chance
+. "$(dirname "$ZOO_LIB")/clock.sh"

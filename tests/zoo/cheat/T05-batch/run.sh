@@ -1,0 +1,3 @@
+# The pattern of time `batch` of tests/zoo/clock.c.
+scenario=batch
+. "$(dirname "$ZOO_LIB")/clock.sh"

@@ -1,0 +1,3 @@
+# The pattern of time `unpaid` of tests/zoo/clock.c.
+scenario=unpaid
+. "$(dirname "$ZOO_LIB")/clock.sh"
