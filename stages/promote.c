@@ -10,6 +10,7 @@
 #include "chain.h"
 #include "json.h"
 #include "record.h"
+#include "selftest_record.h"
 #include "stage.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static const char HELP[] =
 	"  pass      kept: champion/SPEC/DEVICE points at it\n"
 	"  reject, inconclusive   as the step that closed the trial decided\n"
 	"  invalid   promote.chain (the message names the file), promote.mac, promote.isolation,\n"
-	"            promote.stale_champion, or what an earlier step found; not charged\n"
+	"            promote.selftest, promote.stale_champion, or what an earlier step found; not charged\n"
 	"\n"
 	"status of a kept one: clean, or rule-dependent, with data.relies: what it relies on, as judge, bench,\n"
 	"confirm and the layers of isolation tell (stages/lib/relies.h).\n"
@@ -110,6 +111,33 @@ static const char *weakness(const struct verdict_in *in)
 	return NULL;
 }
 
+/* The programs that judged and timed must have been tried themselves (selftest_record.h), each at its time:
+ * a run may have gone on with others. 1 when not. */
+static int untried(struct stage *s, struct err *e)
+{
+	static const struct {
+		enum step step;
+		const char *name, *input;
+	} by[] = {{STEP_JUDGE, "judge", "selftest"}, {STEP_CONFIRM, "bench", "selftest_bench"}};
+	char sha[2][HASH_HEX], words[160];
+	int rc = s->v.simulated;
+	for (int i = 0; i < 2 && !s->v.simulated; i++) {
+		const struct verdict_in *in = stage_verdict(s, by[i].step, e);
+		cJSON *one = cJSON_CreateObject();
+		const cJSON *tool = in ? json_get(in->json, "tool") : NULL;
+		cJSON_AddStringToObject(one, by[i].name, json_get_str(tool, "sha256", ""));
+		rc = in ? selftest_passed(&s->run, one, sha[i], words, e) : -1;
+		cJSON_Delete(one);
+		if (rc < 1)
+			break;
+		if (*sha[i] && (!i || strcmp(sha[0], sha[1]) != 0))
+			verdict_input(&s->v, by[i].input, sha[i]);
+	}
+	if (rc == 0)
+		verdict_set(&s->v, V_INVALID, "promote.selftest", "the judge's self-test %.150s", words);
+	return rc < 0 ? -1 : !rc;
+}
+
 /* Reasons not to keep what confirm passed; 1 when one was found and set. */
 static int refuse(struct stage *s, const struct closing *c, const struct verdict_in *confirm,
 		  struct err *e)
@@ -139,6 +167,9 @@ static int refuse(struct stage *s, const struct closing *c, const struct verdict
 		if (ran[i] >= STEP_JUDGE) /* tune may have left what guard found */
 			relies_join(&s->v.relies, json_get(in->data, "relies"));
 	}
+	int rc = untried(s, e);
+	if (rc)
+		return rc;
 	const char *against = verdict_in_input(confirm, "champion");
 	if (*c->champion_sha && (!against || strcmp(against, c->champion_sha) != 0)) {
 		verdict_set(&s->v, V_INVALID, "promote.stale_champion",

@@ -16,6 +16,7 @@
 #include "../stages/lib/jsonw.h"
 #include "../stages/lib/lock.h"
 #include "../stages/lib/runner.h"
+#include "../stages/lib/selftest_record.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/tool.h"
 #include "../stages/lib/verdict.h"
@@ -42,7 +43,7 @@ static const char HELP[] =
 	"exit: 0 the archive holds the answer, 2 usage, 3 malformed request, 4 something is missing,\n"
 	"      70 our fault, 75 try again, 111 a system call failed; then failure.json says more\n";
 
-static const char FOLDER[] = "trials/.far";
+static const char FOLDER[] = RUNNER_FAR;
 
 struct far {
 	struct buf in, out;
@@ -183,69 +184,6 @@ static int unpack(struct far *f, struct err *e)
 			return -1;
 	}
 	return 0;
-}
-
-/* --- which GPUs here --- */
-
-/* At home a start of make asks the driver which GPUs will do, and its steps read the answer. Here hello
- * begins that, and the first step keeps it for the others: a third of a second each. By machine and boot,
- * for a folder may be shared; by what the run's GPU is. "" without a GPU. */
-static void gpus_path(const struct far *f, char out[TRIAL_PATH])
-{
-	char name[TRIAL_PATH], boot[64] = "", sha[HASH_HEX];
-	out[0] = '\0';
-	run_path(name, f->run, RUNNER_DEVICE);
-	const struct tar_file *t = tar_find(&f->tar, name);
-	int fd = t ? open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0)
-		return;
-	ssize_t n = read(fd, boot, sizeof boot - 1);
-	close(fd);
-	boot[n > 0 ? strcspn(boot, "\n") : 0] = '\0';
-	hash_hex(t->data, t->len, sha);
-	if (trial_name_ok(boot))
-		snprintf(out, TRIAL_PATH, "%s/gpus-%.16s-%s.json", FOLDER, sha, boot);
-}
-
-static void gpus_of_run(const struct far *f, char out[TRIAL_PATH * 2])
-{
-	char name[TRIAL_PATH];
-	run_path(name, f->run, "gpus.json");
-	snprintf(out, TRIAL_PATH * 2, "%s/%s", f->scratch, name);
-}
-
-/* Best effort, both: without it the stage asks itself. */
-static void gpus_bring(const struct far *f)
-{
-	char kept[TRIAL_PATH], here[TRIAL_PATH * 2];
-	gpus_path(f, kept);
-	gpus_of_run(f, here);
-	if (*kept && file_exists(kept))
-		file_copy(kept, here, NULL);
-}
-
-static void gpus_keep(const struct far *f)
-{
-	char kept[TRIAL_PATH], here[TRIAL_PATH * 2];
-	gpus_path(f, kept);
-	gpus_of_run(f, here);
-	if (*kept && !file_exists(kept) && file_exists(here))
-		file_copy(here, kept, NULL);
-}
-
-static void gpus_forget(void)
-{
-	DIR *d = opendir(FOLDER);
-	struct dirent *f;
-	while (d && (f = readdir(d))) {
-		char path[TRIAL_PATH];
-		if (strncmp(f->d_name, "gpus-", 5) != 0 || strlen(f->d_name) > 100)
-			continue;
-		snprintf(path, sizeof path, "%s/%.100s", FOLDER, f->d_name);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
 }
 
 /* --- a step --- */
@@ -397,9 +335,9 @@ static int do_step(struct far *f, struct err *e)
 	snprintf(f->run, sizeof f->run, "%s", run);
 	if (make_scratch(f, e) || unpack(f, e))
 		return -1;
-	gpus_bring(f);
+	runner_gpus_bring(&f->tar, f->run, f->scratch);
 	int rc = run_stage(f, target, e);
-	gpus_keep(f);
+	runner_gpus_keep(&f->tar, f->run, f->scratch);
 	return rc ? rc : collect(f, target, e);
 }
 
@@ -427,11 +365,12 @@ static int describe(struct far *f, const char *device, struct jsonw *w, struct e
 
 static int do_hello(struct far *f, struct err *e)
 {
-	static const char *const tools[] = {"bench", "guard", "judge", "tune", "unittest"};
+	static const char *const tools[] = {"bench", "box", "checker", "child", "guard", "judge", "selftest", "tune",
+		"unittest", "worker"};
 	struct jsonw w = {0};
 	jw_obj(&w, NULL);
 	jw_str(&w, "schema", RUNNER_SCHEMA);
-	gpus_forget();
+	runner_gpus_forget();
 	int rc = make_scratch(f, e) || describe(f, json_get_str(f->request, "device", NULL), &w, e) ? -1 : 0;
 	jw_obj(&w, "tools");
 	for (size_t i = 0; i < sizeof tools / sizeof *tools && !rc; i++) {
@@ -446,6 +385,22 @@ static int do_hello(struct far *f, struct err *e)
 		rc = tar_add(&f->out, RUNNER_HELLO, w.out.data, w.out.len, 0644, e);
 	jw_free(&w);
 	return rc;
+}
+
+/* --- selftest --- */
+
+/* The record is the answer, also when it says that the judge here is broken. */
+static int do_selftest(struct far *f, struct err *e)
+{
+	const char *device = json_str(f->request, "device", RUNNER_REQUEST, e);
+	char program[PATH_MAX];
+	int code;
+	if (!device || make_scratch(f, e) || program_of("selftest", program, e) ||
+	    selftest_call(program, device, f->scratch, RUNNER_SELFTEST, &code, e))
+		return -1;
+	if (code == EX_DONE || code == EX_HARNESS)
+		return add(f, RUNNER_SELFTEST, e);
+	return err_set(e, code, "the judge's self-test could not be made here");
 }
 
 static void fail(struct far *f, const struct err *e)
@@ -478,6 +433,7 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = strcmp(what, "step") == 0 ? do_step(&f, &e)
 		   : strcmp(what, "hello") == 0 ? do_hello(&f, &e)
+		   : strcmp(what, "selftest") == 0 ? do_selftest(&f, &e)
 		   : err_set(&e, EX_BADINPUT, "the request wants '%.40s', which I cannot", what);
 	if (*f.scratch && dir_remove(f.scratch, NULL))
 		warn("cannot remove '%s'", f.scratch);

@@ -19,6 +19,7 @@
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/runs.h"
+#include "../stages/lib/selftest_record.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/spec.h"
 #include "../stages/lib/stage.h"
@@ -532,12 +533,23 @@ static int admit(const struct run *r, struct err *e)
 	return runner_admit(r, e);
 }
 
+/* The judge, here or where the runner leads, is tried before it judges anything of this run. */
+static int try_judge(const struct run *r, const char *bin, char words[160], struct err *e)
+{
+	char gpu[RUNNER_COMMAND] = "", tests[RUNNER_COMMAND] = "";
+	const struct runner_hello *h = NULL;
+	if (runner_read(r, gpu, tests, e) || (*gpu && runner_hello(gpu, r->device, &h, e)))
+		return -1;
+	struct selftest_where w = {.bin = bin, .command = h ? gpu : NULL, .tools = h ? h->tools : NULL};
+	return selftest_admit(r, &w, words, e);
+}
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
 	struct lock lock;
 	struct run r;
-	char path[512], name[TRIAL_ID];
+	char path[512], name[TRIAL_ID], tried[160];
 	prog_name(argv[0]);
 	if (argc == 2 && strcmp(argv[1], "-h") == 0) {
 		fputs(HELP, stdout);
@@ -564,9 +576,9 @@ int main(int argc, char **argv)
 		die_err(&e);
 	if (!what)
 		return EX_DONE;
-	if (run_read(name, &r, &e) || admit(&r, &e) || runs_claim(&r, &e))
+	if (run_read(name, &r, &e) || admit(&r, &e) || try_judge(&r, bin, tried, &e) || runs_claim(&r, &e))
 		die_err(&e);
-	summary_banner(&r);
+	summary_banner(&r, tried);
 	catch_signals();
 	alarm((unsigned)run_num(&r, "max_wall_s", 0)); /* 0: none */
 	int made = runs_drive(&r, bin, &make_pid, &e);

@@ -117,6 +117,8 @@ static const struct reason table[] = {
 	{"promote.isolation", "too few isolation layers were active to trust the evidence"},
 	{"promote.kept", "promoted: the new champion"},
 	{"promote.mac", "a verdict does not carry the checker's signature"},
+	{"promote.selftest",
+	 "the judge's self-test is missing or was failed by the programs that judged"},
 	{"promote.stale_champion", "confirmed against another champion than the present one"},
 	{"propose.ambiguous", "the reply gives two answers for one file, or cannot be told apart"},
 	{"propose.budget", "the budget does not cover another proposal"},

@@ -8,7 +8,8 @@
  *   run key (32 random bytes, trials/runs/R/key)
  *     trial key = HMAC(run key, "trial:" id)
  *       stage key = HMAC(trial key, "stage:" name)   published with that stage's verdict
- *         rep key  = HMAC(stage key, "rep:" ...)     one way: a rep tells nothing of the next
+ *         workload key = HMAC(stage key, "work:" ...)  what its shape, sets and reps are drawn from
+ *           rep key  = HMAC(workload key, "rep:" ...)  one way: a rep tells nothing of the next
  *
  * rng_open ... rng_close; close wipes. Out of memory or a broken libcrypto aborts.
  *

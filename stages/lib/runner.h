@@ -9,6 +9,7 @@
  *   runner_of      who does this step of this run; "" here
  *   runner_hello   once per process and command: which programs and which device are there
  *   runner_admit   before a run goes on: same device facts, and its programs pinned
+ *   runner_selftest   before the first trial: the judge there is tried (selftest.h)
  *   runner_step    send one step, check what comes back, put it into the record. Verdict last
  *
  * Nothing that comes back is believed before it is checked: names, sizes, that the verdict is of this
@@ -36,6 +37,8 @@
 #define RUNNER_HELLO "hello.json"
 #define RUNNER_DEVICE "device.json"
 #define RUNNER_FAILURE "failure.json"
+#define RUNNER_SELFTEST "selftest.json"
+#define RUNNER_FAR "trials/.far" /* folder of the far side */
 
 enum { RUNNER_MOST = 1 << 30, RUNNER_COMMAND = 512 }; /* bytes of an archive, of a command */
 
@@ -59,6 +62,9 @@ void runner_name(const char *command, char out[TRIAL_NAME]);
 int runner_hello(const char *command, const char *device, const struct runner_hello **h, struct err *e);
 int runner_admit(const struct run *r, struct err *e);
 
+/* The record of a self-test made there, whatever it says. */
+int runner_selftest(const char *command, const char *device, struct buf *record, struct err *e);
+
 /* How a step failed there: e is filled; `who` and `text` as failure.h wants them. */
 struct runner_failure {
 	const char *who; /* "ours", "child", "world" */
@@ -74,6 +80,10 @@ int runner_take(const struct trial *t, const struct run *r, enum step step, cons
 /* Send `in`, get the archive into `out`. *code: its exit code, one of ours. */
 int runner_call(const char *command, const struct buf *in, double wall_s, struct buf *out, int *code,
 		struct err *e);
+/* Of the far side: gpus.json of an earlier step for this one, and back; at hello none is believed. */
+void runner_gpus_bring(const struct tar *tar, const char *run, const char *scratch);
+void runner_gpus_keep(const struct tar *tar, const char *run, const char *scratch);
+void runner_gpus_forget(void);
 int runner_is_aa(const char *file); /* "aa-01234567.json" or .raw: an A/A measurement of a run */
 
 #endif

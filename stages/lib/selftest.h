@@ -30,7 +30,7 @@ struct selftest_rule {
 struct selftest {
 	const char *device;      /* "emu", or the slug of a GPU's model */
 	const struct gpu *gpu;   /* NULL on emu */
-	int talk;                /* a line for each specimen, else only for those that fail */
+	int talk;                /* a line for each specimen, else only for those that fail; on a GPU faults too */
 	int tried, failed;
 	double seconds;
 	char isolation[CONFINE_LIST]; /* layers of the process that ran kernels */

@@ -179,7 +179,7 @@ void summary_lanes(const struct run *r)
 	puts(held ? "" : n > 1 ? "all free" : "free");
 }
 
-void summary_banner(const struct run *r)
+void summary_banner(const struct run *r, const char *tried)
 {
 	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
 	const char *from = json_get_str(r->json, "state_from", NULL);
@@ -196,6 +196,8 @@ void summary_banner(const struct run *r)
 	printf("  proposer  %s%s%s  WIDTH=%lld SEED=%lld\n", r->proposer,
 	       *run_str(r, "model", "") ? " " : "", run_str(r, "model", ""), (long long)r->width,
 	       (long long)r->seed);
+	if (*tried)
+		printf("  judge     self-test %s\n", tried);
 	printf("  budget    ");
 	summary_budget(r);
 	if (from)

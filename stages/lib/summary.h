@@ -30,7 +30,8 @@ void summary_free(struct summary *s);
 /* Lines on standard output. */
 void summary_lanes(const struct run *r); /* GPUs of the run and who holds them; nothing on emu and sim */
 void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
-void summary_banner(const struct run *r); /* what is about to run, and what is reused */
+/* What is about to run, and what is reused; `tried`: of the judge's self-test, "" none. */
+void summary_banner(const struct run *r, const char *tried);
 
 /* Let BIN/render write the report; RUNNING ("r0001: 3 of 10 trials closed") while a run is on, else NULL. */
 int summary_page(const char *bin, const char *running, struct err *e);

@@ -23,8 +23,9 @@ record() {
 	for rule in $rules; do
 		ok "$1: judge.$rule has a specimen" same "$(field ".rules[\"judge.$rule\"] > 0")" true
 	done
-	ok "$1: floating point, honest outputs, fresh inputs, poison, fences, shapes" same "$(field '.rules |
-		[.ieee, .honest, .["fresh.inputs"], .["poison.outputs"], .fence, .["shapes.held_out"]] | all(. > 0)')" true
+	ok "$1: floating point, honest outputs, fresh inputs, poison, shapes" same "$(field '.rules |
+		[.ieee, .honest, .["fresh.inputs"], .["poison.outputs"], .["shapes.held_out"]] | all(. > 0)')" true
+	ok "$1: asked by somebody it faults, too" has "writes an input: refused, judge.fault" "$bin/selftest" --DEVICE="$1"
 	ok "$1: the record names the programs" same "$(field '.tools.judge, .tools.checker | length')" "$(printf '64\n64')"
 	ok "$1: under 2 s of a processor" under "$(cpu "$bin/selftest" --DEVICE="$1")" 2
 }
