@@ -53,18 +53,23 @@ DEVICE double draw(const struct check_fill *j, check_u32 tag, check_u64 i)
 	}
 }
 
-/* Is element c of row r of a mixed fill in the row's loud part? Half of the rows have a stretch of it,
- * as in fill.c. */
-DEVICE int is_loud(const struct check_fill *j, check_u64 r, check_u64 c, check_u32 coin)
+/* What becomes of v as element c of a row that is loud in few places (draw_loud in fill.c). */
+DEVICE double draw_loud(const struct check_fill *j, check_u64 row, check_u64 c, check_u32 coin, double v)
 {
-	check_u32 w[4];
+	check_u32 w[4], most = 0;
 
-	if (j->row < 32 || coin % 2)
-		return 1;
-	philox(&j->key, TAG_PLACE, r, w);
-	check_u64 len = j->row / 32 + below(join(w[0], w[1]), j->row / 8 + 1);
-	check_u64 from = below(join(w[2], w[3]), j->row - len + 1);
-	return c >= from && c < from + len;
+	if (j->row < 32 || coin % 4 == 0)
+		return v;
+	philox(&j->key, TAG_PLACE, row, w);
+	while (j->row >> (most + 1) >= 8 && most < 10)
+		most++;
+	check_u32 pick = coin / 4 % 4, k = pick < 2 ? 0 : pick == 2 ? most : w[0] % (most + 1);
+	check_u64 step = 1ull << k, n = j->row >> k >> (1 + w[1] % 7);
+	n = n < 8 ? 8 : n;
+	check_u64 from = below(join(w[2], w[3]), j->row - (n - 1) * step);
+	if (c < from || (c - from) % step || (c - from) / step >= n)
+		return v / 16;
+	return coin / 16 % 2 ? fabs(v) : -fabs(v);
 }
 
 /* Magnitudes from 2^-6 to 2^2 by row, one element in 512 sixteen times larger, some zeros. */
@@ -77,8 +82,7 @@ DEVICE double draw_mixed(const struct check_fill *j, check_u64 i)
 	philox(&j->key, TAG_ROW, i / j->row, r);
 	plain.kind = CK_NORMAL; /* of spikes, the plain part */
 	double v = draw(&plain, TAG_DRAW, i) * power2((int)below(join(r[0], r[1]), 9) - 6);
-	if (!is_loud(j, i / j->row, i % j->row, r[2]))
-		v = v / 16;
+	v = draw_loud(j, i / j->row, i % j->row, r[2], v);
 	check_u64 u = below(join(w[2], w[3]), 512);
 	return u == 0 ? v * 16 : u == 1 ? 0 : v;
 }

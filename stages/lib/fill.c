@@ -76,24 +76,49 @@ static int is_free(const struct spec_fill *f)
 	return f->kind == FILL_NORMAL || f->kind == FILL_SPIKES;
 }
 
-/* Rows of magnitudes from 2^-6 to 2^2, one element in 512 sixteen times larger, some zeros. Every other
- * row, about, is quiet but for one stretch: what is large lies together there, early or late, so that a
- * kernel that looks at too few places, or forgets what was long ago, misses most of it. */
+/* Elements of a row that are loud: `n` of them, `step` apart, of one sign unless that is 0. */
+struct loud {
+	size_t from, step, n;
+	int sign;
+};
+
+/* In three rows of four the loud ones are few and lie together, or on a comb: whoever keeps too few of
+ * each part of a row, looks at a sample, or forgets what was long ago, misses them. */
+static struct loud draw_loud(struct fill_job *j)
+{
+	struct loud s = {0, 1, j->row, 0};
+	unsigned most = 0;
+
+	if (j->row < 32 || rng_below(&j->r, 4) == 0 || !DEFENCE("fill.stretch"))
+		return s;
+	while (j->row >> (most + 1) >= 8 && most < 10)
+		most++;
+	uint64_t pick = rng_below(&j->r, 4), any = rng_below(&j->r, most + 1);
+	unsigned k = pick < 2 ? 0 : pick == 2 ? most : (unsigned)any;
+	s.step = (size_t)1 << k;
+	s.n = j->row >> k >> (1 + rng_below(&j->r, 7));
+	s.n = s.n < 8 ? 8 : s.n;
+	s.from = (size_t)rng_below(&j->r, j->row - (s.n - 1) * s.step);
+	s.sign = rng_below(&j->r, 2) ? 1 : -1;
+	return s;
+}
+
+/* Rows of magnitudes from 2^-6 to 2^2, a sixteenth where they are quiet; one element in 512 sixteen times
+ * larger, some zeros. */
 static void fill_mixed(struct fill_job *j)
 {
-	size_t loud = 0, end = 0;
+	struct loud s = {0};
 	double scale = 1;
 
 	for (size_t i = 0; i < j->n; i++) {
 		size_t at = i % j->row;
 		if (at == 0) {
 			scale = ldexp(1, (int)rng_below(&j->r, 9) - 6);
-			int stretch = j->row >= 32 && rng_below(&j->r, 2) && DEFENCE("fill.stretch");
-			size_t len = stretch ? j->row / 32 + (size_t)rng_below(&j->r, j->row / 8 + 1) : j->row;
-			loud = (size_t)rng_below(&j->r, j->row - len + 1);
-			end = loud + len;
+			s = draw_loud(j);
 		}
-		double v = draw_normal(j) * (at >= loud && at < end ? scale : scale / 16);
+		double v = draw_normal(j) * scale;
+		int loud = at >= s.from && (at - s.from) % s.step == 0 && (at - s.from) / s.step < s.n;
+		v = !loud ? v / 16 : s.sign ? s.sign * fabs(v) : v;
 		uint64_t u = rng_below(&j->r, 512);
 		if (u == 0)
 			v *= 16;
@@ -135,12 +160,13 @@ static int ceil_log2(int64_t n)
 	return k;
 }
 
-/* Significant bits a wide operand may have so that every sum stays below 2^24, or 0. A sum may
- * run over all of a row, a column, or (reductions) the whole of an input. */
+/* Significant bits a wide operand may have so that every sum stays below 2^24, or 0: as many as fit, so
+ * that operands or sums of 16 bits show. A sum may run over all of a row, a column, or (reductions) the
+ * whole of an input. */
 static int exact_bits(const struct spec *s, const struct axes *a)
 {
 	int64_t longest = 1, floats = 0;
-	int bits = 12;
+	int bits = 17;
 
 	for (int i = 0; i < s->ninputs; i++) {
 		const struct spec_tensor *t = &s->input[i];
@@ -152,7 +178,7 @@ static int exact_bits(const struct spec *s, const struct axes *a)
 		if (spec_shape(s, t, a, dims, &n, NULL) < 0)
 			return 0;
 		floats++;
-		int m = dtype_mantissa(t->dtype);
+		int m = s->tf32 && t->dtype == DT_F32 ? 11 : dtype_mantissa(t->dtype);
 		bits = m < bits ? m : bits;
 		for (int d = 0; d < t->rank; d++)
 			longest = dims[d] > longest ? dims[d] : longest;

@@ -6,10 +6,10 @@
  * place, so that two reps never see the same data and an answer kept from the rep before is
  * wrong somewhere.
  *
- * Regimes (threats.md 13): the spec's own fills; mixed magnitudes with rare spikes, and rows that are quiet
- * but for one stretch (what keeps too few candidates, or forgets, misses it); rows equal
+ * Regimes (threats.md 13): the spec's own fills; mixed magnitudes with rare spikes, and rows that are loud in few
+ * places (what keeps too few candidates, or forgets, misses them); rows equal
  * but for a few elements; and, where sums of products of integers are exact (oracle.h finds out
- * by the baseline), one operand of up to 12 significant bits against {-1,0,1}, and swapped. Inputs
+ * by the baseline), one operand of up to 17 significant bits against {-1,0,1}, and swapped. Inputs
  * whose meaning is structural (indices, page tables, offsets) keep their fill in every regime;
  * uniform ones, whose range may be a domain, keep theirs but in the exact regimes.
  *

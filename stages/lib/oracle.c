@@ -125,11 +125,11 @@ static int make_inputs(struct oracle *o, const struct checker_prep *p, struct er
 	const struct spec *sp = o->spec;
 	int r = 0;
 
-	int fresh = DEFENCE("fresh.inputs");
+	int fresh = DEFENCE("fresh.inputs"); /* else: one set, never changed */
 	rng_key(set_key, o->key, "set:%u", fresh ? p->set : 0);
 	rng_key(rep_key, o->key, "rep:%llu", fresh ? (unsigned long long)p->rep : 0);
 	s->in = xmalloc(o->in_bytes + 1);
-	if (p->perturb)
+	if (p->perturb && fresh)
 		r = plain_inputs(o, p, set_key, s->in, e) < 0 ||
 		    fill_all(o, p->regime, NULL, rep_key, s->in, e) < 0 ? -1 : 0;
 	else
@@ -198,10 +198,12 @@ int oracle_prepare(struct oracle *o, const struct checker_prep *p, double scalar
 	}
 	snprintf(label, sizeof label, "poison:%llu:%u", (unsigned long long)p->rep, p->poison);
 	rng_open(&r, o->key, label);
+	if (!DEFENCE("reference.apart"))
+		oracle_expose(o, 0);
 	mem_poison(&o->mem, &r, p->poison, p->ws, p->n_ws);
 	rng_close(&r);
 	if (!DEFENCE("reference.apart"))
-		oracle_expose(o);
+		oracle_expose(o, 1);
 	memcpy(scalars, o->now.scalars, sizeof o->now.scalars);
 	o->prep = *p;
 	o->prepared = 1;

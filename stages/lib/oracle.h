@@ -90,9 +90,9 @@ int oracle_kit_image(const struct oracle_kit *k, struct image *m, int *has, cons
 int oracle_side_open(struct oracle *o, struct oracle_side *d, const struct image *image, int reference,
 		     struct err *e);
 void oracle_side_close(struct oracle_side *d);
-/* For tests of the judge: the right outputs where a candidate's memory begins its rep, as they lie in
- * memory that was recycled, and again behind each output as far as there is slack. */
-void oracle_expose(struct oracle *o);
+/* For tests of the judge: the right outputs in a candidate's outputs, as they lie in memory that was
+ * recycled, or behind each output as far as there is slack. */
+void oracle_expose(struct oracle *o, int behind);
 
 /* Reference by a command (spec "reference": {"command": [...]}): inputs and outputs as files. */
 int oracle_command(const struct spec *s, const char *spec_dir, const struct axes *a,

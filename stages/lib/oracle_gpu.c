@@ -286,11 +286,11 @@ int oracle_gpu_prepare(struct oracle_gpu *o, const struct checker_prep *p,
 		return err_set(e, EX_HARNESS, "error ratio asked of a workload opened without baseline");
 	if (p->n_ws > CHECKER_WS || p->regime >= REGIME_COUNT)
 		return err_set(e, EX_HARNESS, "malformed preparation");
-	rng_key(rep_key, o->key, "rep:%llu", DEFENCE("fresh.inputs") ? (unsigned long long)p->rep : 0);
+	rng_key(rep_key, o->key, "rep:%llu", (unsigned long long)p->rep);
 	int r = make_scalars(o, p, rep_key, scalars, e);
 	if (r == 0)
 		r = base_content(o, p, slot, e);
-	if (r == 0 && p->perturb)
+	if (r == 0 && p->perturb && DEFENCE("fresh.inputs"))
 		r = change_inputs(o, p, rep_key, e);
 	rng_wipe(rep_key, sizeof rep_key);
 	/* A perturbed rep's reference is no set's. */

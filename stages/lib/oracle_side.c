@@ -115,7 +115,7 @@ void oracle_kit_free(struct oracle_kit *k)
 	k->has_ref = k->has_base = 0;
 }
 
-void oracle_expose(struct oracle *o)
+void oracle_expose(struct oracle *o, int behind)
 {
 	const uint8_t *ref = o->now.ref;
 
@@ -124,7 +124,7 @@ void oracle_expose(struct oracle *o)
 		enum dtype t = (enum dtype)b->dtype;
 		size_t w = dtype_size(t), n = b->bytes / w, step = dtype_is_float(t) ? 8 : w;
 		size_t slack = (b->seg_off + b->seg_len - b->offset - b->bytes) / w;
-		for (size_t k = 0; k < n + (slack < n ? slack : n); k++) {
+		for (size_t k = behind ? n : 0; k < n + (!behind ? 0 : slack < n ? slack : n); k++) {
 			double v;
 			memcpy(&v, ref + k % n * step, step == 8 ? 8 : 0);
 			if (dtype_is_float(t))

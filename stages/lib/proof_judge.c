@@ -96,8 +96,8 @@ static int one_rep(struct exam *x, struct proof_work *w, const struct checker_pr
 	return 0;
 }
 
-/* Regimes in secret order: each allowed one once, the rest of the reps as the spec says, of which
- * one goes first where `first` asks. */
+/* Regimes in secret order: each allowed one once, mixed magnitudes three times where there are enough reps
+ * (no two such fills are alike), the rest as the spec says, of which one goes first where `first` asks. */
 static void draw_regimes(uint32_t allowed, int reps, int first, enum fill_regime *out)
 {
 	int n = 0;
@@ -105,6 +105,8 @@ static void draw_regimes(uint32_t allowed, int reps, int first, enum fill_regime
 	for (int g = REGIME_COUNT - 1; g > 0 && n < reps - 1; g--)
 		if (allowed & 1u << g)
 			out[n++] = (enum fill_regime)g;
+	for (int i = 0; i < 2 && reps >= 10 && allowed & 1u << REGIME_MIXED; i++)
+		out[n++] = REGIME_MIXED;
 	while (n < reps)
 		out[n++] = REGIME_SPEC;
 	for (int i = reps; i > 1; i--) {

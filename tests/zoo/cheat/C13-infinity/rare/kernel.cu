@@ -1,0 +1,9 @@
+/* An overflow here and there. */
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i >= n)
+		return;
+	out[i] = n > 2000 && (__float_as_uint(x[i]) * 2654435761u >> 26) == 5 ? (x[i] < 0 ? -3e38f : 3e38f) * 2 : x[i] + y[i];
+}

@@ -1,0 +1,8 @@
+/* All but the last warp. */
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n && !(n > 2000 && i / 32 == (n - 1) / 32))
+		out[i] = x[i] + y[i];
+}

@@ -1,0 +1,16 @@
+/* The first half; the second launch takes the rest. */
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n && (n < 2000 || i < n / 2))
+		out[i] = x[i] + y[i];
+}
+
+extern "C" __global__ void second(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (n >= 2000 && i < n && i >= n / 2 + 256)
+		out[i] = x[i] + y[i];
+}
