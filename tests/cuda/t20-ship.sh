@@ -22,6 +22,9 @@ ok "start/ itself was not found" grep -q 'this is start/ itself' $own-0001/READM
 for rival in slow:500 fast:300; do
 	echo "{\"spec\": \"fake_add\", \"workload\": \"plain\", \"gpu\": \"Fake GPU (tests)\", \"rival\": \"${rival%:*}\", \"cold_us\": ${rival#*:}}"
 done >reports/compare-1.jsonl
+evidence=$own-0002/evidence
+echo short >$evidence/cuda-8.sass
+head -c 300000 /dev/zero | tr '\0' s >$evidence/cuda-9.sass
 mv "$work/tree" "$work/maker"
 real_tree
 rm specs && mv "$work/specs" specs
@@ -32,6 +35,8 @@ ok "and what was found beyond it" grep -q '^- found by the loop beyond `start/`:
 ok "and the time of a run" grep -q '^| plain | [0-9.]* us |' $here/README.md
 ok "both trials are in the record" same 2 "$(find $here/record -name promote.json | wc -l)"
 ok "with machine code and PTX" test -s $here/record/trials/0002/artefact/cuda-0 -a -s $here/record/trials/0002/artefact/cuda-0.ptx
+ok "a short text of it as it is" same short "$(cat $here/code/cuda-8.sass)"
+ok "a long one packed" same 300000 "$(gzip -dc $here/code/cuda-9.sass.gz | wc -c)"
 ok "and the device" test -s $here/record/trials/runs/r0001/device.json
 ok "the libraries came along" same 2 "$(wc -l <reports/shipped/fake-gpu-tests/compare.jsonl)"
 page=reports/shipped/fake-gpu-tests/index.html
