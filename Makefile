@@ -50,6 +50,7 @@ SHELL := /bin/sh
 ## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
 ## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
 ## UNITTEST_DEVICE=   for a GPU: emu keeps unit tests off it, none leaves them out
+## SANITIZER=         1: compute-sanitizer too, where it is installed, on a GPU's tiny shapes (a few seconds a trial)
 ## RUN_GPU=           where candidates are compiled, judged and timed: empty is here; loopback, 'ssh HOST',
 ##                    slurm or a command of yours (tools/runners/README.md)
 ## RUN_UNITTEST=      another one for unit tests; local is here
@@ -71,6 +72,7 @@ MAX_GPU_S ?=
 MAX_WALL_S ?=
 SIM_SECONDS ?=
 UNITTEST_DEVICE ?=
+SANITIZER ?=
 RUN_GPU ?=
 RUN_UNITTEST ?=
 ALLOW_WEAK ?=
@@ -91,7 +93,7 @@ include tools/make/bench.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE RUN_GPU RUN_UNITTEST ALLOW_WEAK NEW COMMAND REPLY
+	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST ALLOW_WEAK NEW COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

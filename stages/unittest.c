@@ -15,6 +15,7 @@
 #include "plan.h"
 #include "proof.h"
 #include "reason.h"
+#include "sanitizer.h"
 #include "stage.h"
 #include "worker_pool.h"
 
@@ -40,7 +41,9 @@ static const char HELP[] =
 	"writes  aK/unittest.json, aK/unittest.log\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
 	"\n"
-	"run settings: unittest_device emu never uses the GPU here, none leaves the tests out\n";
+	"run settings: unittest_device emu never uses the GPU here, none leaves the tests out; sanitizer 1 has\n"
+	"compute-sanitizer, where it is installed, look at the tiny shapes on the GPU: an access out of bounds is a\n"
+	"reject, what else it says is noted\n";
 
 /* Milliseconds are honest at a tiny shape, also under sanitizers on a busy machine. */
 #define TINY_NS 10000000000
@@ -65,6 +68,9 @@ struct unit {
 	struct facts facts;
 	struct image_set set;
 	struct lane lane;
+	struct buf spec_text, plan_text;
+	char sanitizer[SANITIZER_TEXT * 2]; /* what it said, or why it is not there; "" not asked */
+	int sanitized;         /* tools that looked */
 };
 
 static struct unit unit;
@@ -261,18 +267,16 @@ static int build(struct unit *u, const char *name, int orders, struct err *e)
 
 static int load(struct unit *u, struct err *e)
 {
-	struct buf kernel = BUF_INIT, plan = BUF_INIT, text = BUF_INIT;
+	struct buf kernel = BUF_INIT;
 
-	int rc = stage_spec(u->s, NULL, "spec.json", 1 << 20, &text, e);
+	int rc = stage_spec(u->s, NULL, "spec.json", 1 << 20, &u->spec_text, e);
 	if (rc == 0)
-		rc = spec_parse(buf_str(&text), text.len, "spec.json", &u->spec, e);
+		rc = spec_parse(buf_str(&u->spec_text), u->spec_text.len, "spec.json", &u->spec, e);
 	if (rc == 0)
-		rc = stage_candidate(u->s, &kernel, &plan, e);
+		rc = stage_candidate(u->s, &kernel, &u->plan_text, e);
 	if (rc == 0)
-		rc = plan_parse(buf_str(&plan), plan.len, "plan.json", &u->plan, e);
+		rc = plan_parse(buf_str(&u->plan_text), u->plan_text.len, "plan.json", &u->plan, e);
 	buf_free(&kernel);
-	buf_free(&plan);
-	buf_free(&text);
 	return rc;
 }
 
@@ -332,6 +336,69 @@ static int run_gpu(struct unit *u, struct err *e)
 	return rc;
 }
 
+/* One tool's word. Only accesses out of bounds are the candidate's beyond doubt. */
+static void heard(struct unit *u, const char *tool, const struct sanitizer_report *r)
+{
+	if (r->accesses > 0 && !strcmp(tool, "memcheck") && DEFENCE("unittest.sanitizer")) {
+		u->failed = 1;
+		verdict_set(&u->s->v, V_REJECT, "unittest.sanitizer", "compute-sanitizer, at the tiny shapes: %s", r->first);
+	}
+	if (r->findings > 0)
+		snprintf(u->sanitizer, sizeof u->sanitizer, "%s: %ld findings, the first: %s", tool, r->findings, r->first);
+	buf_addf(&u->log, "compute-sanitizer %s: %ld findings%s%s\n", tool, r->findings, r->first[0] ? ": " : "", r->first);
+}
+
+/* Tools by what there is to look at: memory always, the rest where a launch has shared memory or workspaces. */
+static int tools(struct unit *u, const char *program, struct err *e)
+{
+	static const char *const tool[] = {"memcheck", "racecheck", "synccheck", "initcheck"};
+	char why[SANITIZER_TEXT] = "";
+	struct sanitizer_job j = {.program = program, .spec = buf_str(&u->spec_text), .spec_len = u->spec_text.len,
+				  .plan = buf_str(&u->plan_text), .plan_len = u->plan_text.len, .set = &u->set,
+				  .gpu = u->gpu.uuid};
+	for (int i = 0; i < 4 && !u->failed; i++) {
+		struct sanitizer_report r;
+		j.tool = tool[i];
+		int rc = i == 3 && u->plan->nworkspaces == 0 ? 1 : sanitizer_run(&j, &r, why, e);
+		if (rc < 0)
+			return -1;
+		if (rc > 0 && why[0]) {
+			buf_addf(&u->log, "note compute-sanitizer: %s\n", why);
+			if (!u->sanitizer[0])
+				snprintf(u->sanitizer, sizeof u->sanitizer, "unavailable: %s", why);
+			return 0;
+		}
+		if (rc == 0) {
+			u->sanitized++;
+			heard(u, tool[i], &r);
+		}
+	}
+	return 0;
+}
+
+/* Setting sanitizer: an extra, so that a machine without it goes on. */
+static int sanitize(struct unit *u, struct err *e)
+{
+	struct stage *s = u->s;
+	char program[4096];
+
+	if (u->failed || !for_gpu(u) || strcmp(run_str(&s->run, "sanitizer", ""), "1"))
+		return 0;
+	if (!sanitizer_find(program)) {
+		snprintf(u->sanitizer, sizeof u->sanitizer, "unavailable: compute-sanitizer is not installed");
+		buf_addf(&u->log, "note compute-sanitizer is not installed\n");
+		return 0;
+	}
+	if (!u->gpu_run && proof_set(s, u->plan, stage_candidate_dir(s), &u->set, e) < 0)
+		return -1;
+	if (gpu_take(&s->run, &u->lane, &u->gpu, e) < 0)
+		return -1;
+	stage_on_gpu(s, &u->gpu);
+	int rc = tools(u, program, e);
+	lane_drop(&u->lane);
+	return rc;
+}
+
 static int run_tests(struct unit *u, struct err *e)
 {
 	const char *where = run_str(&u->s->run, "unittest_device", "");
@@ -378,7 +445,9 @@ static void record(struct unit *u)
 	}
 	jw_int(w, "runs", u->runs);
 	jw_bool(w, "deterministic", u->deterministic);
-	if (u->gpu_run) {
+	if (u->sanitizer[0] || u->sanitized)
+		jw_str(w, "compute_sanitizer", u->sanitizer[0] ? u->sanitizer : "no findings");
+	if (u->gpu_run || u->sanitized) {
 		gpu_write(&u->gpu, w, "gpu");
 		lane_write(&u->lane, w, "lane");
 	}
@@ -403,7 +472,7 @@ static int work(struct stage *s, struct err *e)
 		jw_str(&s->v.data, "coverage", "none");
 		return 0;
 	}
-	if (run_tests(u, e) < 0)
+	if (run_tests(u, e) < 0 || sanitize(u, e) < 0)
 		return -1;
 	decide(u);
 	proof_isolation(&u->proof, &s->v);
@@ -421,6 +490,8 @@ int main(int argc, char **argv)
 	checker_stop(unit.checker);
 	plan_free(unit.plan);
 	spec_free(unit.spec);
+	buf_free(&unit.spec_text);
+	buf_free(&unit.plan_text);
 	buf_free(&unit.log);
 	return rc;
 }

@@ -198,8 +198,8 @@ static int nobody_listens(void)
 static void environment(const char **env)
 {
 	static const char *const names[] = {"PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
-		"CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "UBSAN_OPTIONS", "CC", "CXX", "TS_BIN", "TS_FAULT",
-		"TS_FAULT_AT"};
+		"CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "UBSAN_OPTIONS", "CC", "CXX", "COMPUTE_SANITIZER",
+		"TS_BIN", "TS_FAULT", "TS_FAULT_AT"};
 	size_t n = 0;
 	env[n++] = "LC_ALL=C";
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -47,7 +47,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE\n"
+	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
 	"  RUN_GPU RUN_UNITTEST\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
@@ -60,7 +60,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
-	"SIM_SECONDS", "UNITTEST_DEVICE", "KERNEL", "PLAN", "TRIAL",
+	"SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
 	"FROM", "RUN_GPU", "RUN_UNITTEST",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -157,6 +157,11 @@ static void add_texts(cJSON *more)
 		die(EX_BADUSE, "UNITTEST_DEVICE is emu or none, or not given");
 	if (tests)
 		cJSON_AddStringToObject(more, "unittest_device", tests);
+	const char *sanitizer = given("SANITIZER");
+	if (sanitizer && strcmp(sanitizer, "1"))
+		die(EX_BADUSE, "SANITIZER is 1, or not given");
+	if (sanitizer)
+		cJSON_AddStringToObject(more, "sanitizer", sanitizer);
 	char name[TRIAL_NAME];
 	if (given("RUN_GPU") || given("RUN_UNITTEST")) {
 		runner_name(given("RUN_GPU") ? given("RUN_GPU") : given("RUN_UNITTEST"), name);

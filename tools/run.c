@@ -78,7 +78,7 @@ static double wall_limit(const struct step_info *info)
 static const char *const allowed[] = {
 	"PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
 	"CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "UBSAN_OPTIONS", "CC", "CXX", "MAKEFLAGS",
-	"TS_BIN", "TS_FAULT", "TS_FAULT_AT", "FAKE_CALLS", "FAKE_DO", "FAKE_TRIAL",
+	"COMPUTE_SANITIZER", "TS_BIN", "TS_FAULT", "TS_FAULT_AT", "FAKE_CALLS", "FAKE_DO", "FAKE_TRIAL",
 };
 static const char *const allowed_net[] = {
 	"HOME", "PROPOSER_COMMAND", "PROPOSER_PATHS", "PROPOSER_ENV", "OPENAI_BASE_URL", "OPENAI_MODEL",

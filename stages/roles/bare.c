@@ -5,12 +5,16 @@
  * that is printed or computed is believed. Reads a trial's record below trials/; the inputs are the spec's fills
  * under a fixed key. The GPU is the first that CUDA_VISIBLE_DEVICES shows. tools/profile.c starts it.
  *
- *   bare TRIAL WORKLOAD     exit 0; 3 cannot run; 4 no GPU; 70 a call failed
+ * With --tiny it runs what lies in a folder (spec.json, plan.json, cuda-0...) at all tiny shapes: for compute-sanitizer, on
+ * what nobody has judged, so whoever starts that confines it (sanitizer_run.c).
+ *
+ *   bare TRIAL WORKLOAD | --tiny DIR     exit 0; 3 cannot run; 4 no GPU; 70 a call failed
  *
  * SPDX-License-Identifier: MIT
  */
 #include "cubin.h"
 #include "dtype.h"
+#include "facts_cuda.h"
 #include "file.h"
 #include "fill.h"
 #include "gpu.h"
@@ -25,9 +29,10 @@
 #include <string.h>
 
 static const char HELP[] =
-	"usage: bare TRIAL WORKLOAD\n"
+	"usage: bare TRIAL WORKLOAD | bare --tiny DIR\n"
 	"\n"
-	"Runs the launches of a trial's candidate once on this GPU, for a profiler. See make profile.\n";
+	"Runs the launches of a trial's candidate once on this GPU, for a profiler (make profile); or those of\n"
+	"the images in DIR at the tiny shapes of its spec.json, for a sanitizer (SANITIZER=1).\n";
 
 #define TRY(call, ...) \
 	do { \
@@ -95,18 +100,23 @@ static void recorded(const struct bare *b, const char *file, const char *path)
 	verdict_in_free(&tune);
 }
 
-static void resolve(struct bare *b)
+/* `dir`: the images lie there, else in the trial's record. */
+static void resolve(struct bare *b, const char *dir)
 {
-	char path[TRIAL_PATH], file[32];
+	char path[4096], file[32];
 	struct image_set *set = xcalloc(1, sizeof *set);
 	struct err e;
 	must(plan_configs(b->plan, set->config, &set->n, &e), &e);
 	int i = image_pick(set, b->plan, b->spec, b->axes, &b->facts, &e);
 	must(i < 0 ? -1 : 0, &e);
-	snprintf(file, sizeof file, "artefact/cuda-%d", i);
-	trial_path(path, b->trial.id, file);
+	snprintf(file, sizeof file, "%scuda-%d", dir ? "" : "artefact/", i);
+	if (dir)
+		snprintf(path, sizeof path, "%.4000s/%s", dir, file);
+	else
+		trial_path(path, b->trial.id, file);
 	must(file_read(path, 64u << 20, &b->image, &e), &e);
-	recorded(b, file, path);
+	if (!dir)
+		recorded(b, file, path);
 	must(cubin_parse(buf_str(&b->image), b->image.len, &b->cubin, &e), &e);
 	cubin_facts(&b->cubin, &b->facts);
 	must(plan_resolve(b->plan, b->spec, b->axes, &b->facts, 0, &b->launches, &e), &e);
@@ -175,6 +185,36 @@ static void run(struct bare *b)
 	TRY(StreamSynchronize, stream);
 }
 
+static void read_text(const char *dir, const char *name, struct buf *out)
+{
+	char path[4096];
+	struct err e;
+	snprintf(path, sizeof path, "%.4000s/%s", dir, name);
+	must(file_read(path, 1 << 20, out, &e), &e);
+}
+
+static void tiny(struct bare *b, const char *dir, CUdevice device)
+{
+	struct buf spec = BUF_INIT, plan = BUF_INIT;
+	struct err e;
+	read_text(dir, "spec.json", &spec);
+	read_text(dir, "plan.json", &plan);
+	must(spec_parse(buf_str(&spec), spec.len, "spec.json", &b->spec, &e), &e);
+	must(plan_parse(buf_str(&plan), plan.len, "plan.json", &b->plan, &e), &e);
+	must(plan_check(b->plan, b->spec, &e), &e);
+	must(facts_cuda(device, &b->facts, &e), &e);
+	facts_cuda_clusters(&b->facts);
+	for (int i = 0; i < b->spec->ntiny; i++) {
+		struct bare one = *b;
+		one.axes = &b->spec->tiny[i].gpu;
+		resolve(&one, dir);
+		memory(&one);
+		run(&one); /* what it took goes with the process */
+	}
+	buf_free(&spec);
+	buf_free(&plan);
+}
+
 int main(int argc, char **argv)
 {
 	static struct bare b;
@@ -189,11 +229,16 @@ int main(int argc, char **argv)
 		fputs(HELP, stderr);
 		return EX_BADUSE;
 	}
+	if (strcmp(argv[1], "--tiny") == 0) {
+		must(cuda_start(&device, &e), &e);
+		tiny(&b, argv[2], device);
+		return EX_DONE;
+	}
 	if (!trial_id_ok(argv[1]))
 		die(EX_BADUSE, "'%.20s' is no trial", argv[1]);
 	load(&b, argv[1], argv[2]);
 	must(cuda_start(&device, &e), &e);
-	resolve(&b);
+	resolve(&b, NULL);
 	memory(&b);
 	run(&b);
 	return EX_DONE;
