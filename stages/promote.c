@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "chain.h"
+#include "defence.h"
 #include "json.h"
 #include "record.h"
 #include "selftest_record.h"
@@ -152,7 +153,7 @@ static int refuse(struct stage *s, const struct closing *c, const struct verdict
 		if (in->kind != V_PASS)
 			continue; /* an attempt that was repaired, or not made */
 		const char *missing = s->v.simulated ? NULL : weakness(in);
-		if (missing && !s->run.allow_weak) {
+		if (missing && !s->run.allow_weak && DEFENCE("promote.isolation")) {
 			verdict_set(&s->v, V_INVALID, "promote.isolation",
 				    "%s ran without %s; ALLOW_WEAK=1 accepts that",
 				    step_info(ran[i])->name, missing);
@@ -171,7 +172,8 @@ static int refuse(struct stage *s, const struct closing *c, const struct verdict
 	if (rc)
 		return rc;
 	const char *against = verdict_in_input(confirm, "champion");
-	if (*c->champion_sha && (!against || strcmp(against, c->champion_sha) != 0)) {
+	if (*c->champion_sha && (!against || strcmp(against, c->champion_sha) != 0) &&
+	    DEFENCE("promote.stale_champion")) {
 		verdict_set(&s->v, V_INVALID, "promote.stale_champion",
 			    "confirm did not measure against trial %s, the champion now",
 			    c->champion);

@@ -8,6 +8,7 @@
  */
 #include "box_part.h"
 
+#include "defence.h"
 #include "file.h"
 #include "jsonw.h"
 
@@ -51,7 +52,8 @@ int box_entry_key(const struct box_request *q, const struct box_kit *k, const st
 	confine_offers(layers);
 	buf_addf(&b, "box/1 %s %s fast_math=%d %s\n", q->mode, sha, q->fast_math != 0, layers);
 	hash_hex(q->source, q->source_len, sha);
-	buf_addf(&b, "%s\n%s\n", sha, k->sha);
+	int own = strncmp(q->mode, BOX_RUNTIME, sizeof BOX_RUNTIME - 1) == 0;
+	buf_addf(&b, "%s\n%s\n%s\n", sha, k->sha, own ? "" : DEFENCES_OFF);
 	for (size_t i = 0; i < q->entry_count; i++)
 		buf_addf(&b, "entry %s\n", q->entries[i]);
 	for (size_t i = 0; i < q->macro_count; i++)

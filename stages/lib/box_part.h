@@ -1,5 +1,5 @@
 /*
- * box_part.h - what box_call.c, box_kit.c, box_cache.c and stages/roles/box.c share.
+ * box_part.h - what box_call.c, box_gate.c, box_kit.c, box_cache.c and stages/roles/box.c share.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -90,6 +90,9 @@ int box_plain(const char *s, const char *extra); /* a name or definition without
 int box_fd_read(int fd, size_t max, struct buf *out, struct err *e);
 int box_fd_give(int fd, const void *data, size_t len, struct err *e);
 int box_file_read(const char *name, struct buf *data, struct err *e);
+
+/* 1: r->facts, of elfscan, hold something that no image may contain; r says so. */
+int box_gate(struct box_result *r);
 
 void box_entry_paths(const struct box_entry *c, struct box_result *r);
 

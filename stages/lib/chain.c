@@ -11,12 +11,15 @@
 #include "chain.h"
 
 #include "checker_call.h"
+#include "defence.h"
 #include "json.h"
 
 #include <string.h>
 
 static int broken(struct err *e, const char *path, const char *what)
 {
+	if (!DEFENCE("promote.chain"))
+		return 0;
 	err_set(e, EX_BADINPUT, "'%s' %s", path, what);
 	return 1;
 }
@@ -127,7 +130,7 @@ static int check_macs(struct stage *s, struct checker *c, struct err *e)
 		buf_free(&body);
 		if (rc)
 			return -1;
-		if (!ok) {
+		if (!ok && DEFENCE("promote.mac")) {
 			err_set(e, EX_HARNESS, "the signature of '%s' is wrong", in->path);
 			return 1;
 		}

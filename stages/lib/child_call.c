@@ -5,6 +5,7 @@
  */
 #include "child_call.h"
 
+#include "defence.h"
 #include "file.h"
 #include "hash.h"
 
@@ -53,7 +54,7 @@ static int image_seal(const struct child_request *q, struct err *e)
 		return -1;
 	hash_hex(image.data, image.len, sha);
 	int fd = -1;
-	if (strcmp(sha, q->sha256) != 0) {
+	if (strcmp(sha, q->sha256) != 0 && DEFENCE("child.sha256")) {
 		err_set(e, EX_BADINPUT, "'%s' is not the artefact of its verdict: its sha256 differs", q->image);
 	} else {
 		fd = memfd_create("image", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);

@@ -7,6 +7,7 @@
 #include "confine.h"
 
 #include "confine_part.h"
+#include "defence.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -56,7 +57,7 @@ pid_t confine_fork(unsigned wanted, unsigned *got)
 {
 	outer_uid = geteuid();
 	outer_gid = getegid();
-	wanted &= CONFINE_NS_ALL;
+	wanted &= DEFENCE("confine.namespaces") ? CONFINE_NS_ALL : 0;
 	if (wanted) {
 		/* As root a user namespace would keep us root on the files we own, so root without
 		 * CAP_SYS_ADMIN goes without and relies on the other uid. */
@@ -221,7 +222,7 @@ static uint64_t tasks_now(void)
 /* 1 when we are another uid afterwards, 0 when we cannot (not root, no CAP_SETUID). */
 static int uid_drop(const struct confine *c, uid_t uid, struct err *e)
 {
-	if (c->keep_uid || geteuid() != 0)
+	if (c->keep_uid || geteuid() != 0 || !DEFENCE("confine.uid"))
 		return 0;
 	if (setgroups(0, NULL) || setresgid(uid, uid, uid)) {
 		if (errno == EPERM)
@@ -241,6 +242,8 @@ static int caps_drop(struct err *e)
 {
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct none[2];
+	if (!DEFENCE("confine.caps"))
+		return 0;
 	memset(none, 0, sizeof none);
 	for (int cap = 0; cap <= 63; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno != EPERM)
@@ -276,14 +279,14 @@ static int creds_drop(const struct confine *c, uid_t uid, struct confine_report 
 static int files_drop(const struct confine *c, unsigned got, uid_t uid, struct confine_report *r,
 		      struct err *e)
 {
-	int abi = 0, rc = confine_view(c, got, uid, e);
+	int abi = 0, rc = DEFENCE("confine.view") ? confine_view(c, got, uid, e) : 0;
 	if (rc < 0)
 		return -1;
 	if (rc) {
 		layer_add(r, "mountns");
 		r->view = 1;
 	}
-	rc = confine_landlock(c, r->view, &abi, e);
+	rc = DEFENCE("confine.landlock") ? confine_landlock(c, r->view, &abi, e) : 0;
 	if (rc > 0) {
 		char name[32];
 		snprintf(name, sizeof name, "landlock:%d", abi);
@@ -297,12 +300,14 @@ static int files_drop(const struct confine *c, unsigned got, uid_t uid, struct c
 static int cage_close(const struct confine_limits *l, const struct confine_filter *filter,
 		      struct confine_report *r, struct err *e)
 {
-	if (confine_limits_apply(l, e))
-		return -1;
-	layer_add(r, "rlimits");
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+	if (DEFENCE("confine.rlimits")) {
+		if (confine_limits_apply(l, e))
+			return -1;
+		layer_add(r, "rlimits");
+	}
+	if (DEFENCE("confine.nodump") && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
 		layer_add(r, "nodump");
-	if (filter->count == 0)
+	if (filter->count == 0 || !DEFENCE("confine.seccomp"))
 		return 0;
 	struct sock_fprog prog = {.len = filter->count, .filter = (struct sock_filter *)filter->code};
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0)) {

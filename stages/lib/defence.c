@@ -22,6 +22,12 @@ int defence_on(const char *name)
 	}
 	return 1;
 }
+
+const char *defences_off(void)
+{
+	const char *off = getenv("TS_OFF");
+	return off ? off : "";
+}
 #else
 typedef int defence_c_is_empty; /* ISO C wants something in a file */
 #endif

@@ -8,7 +8,8 @@
  *
  * A rule with a reason code is called by it ("guard.include"); a mechanism that makes rules work
  * has a name of its own ("poison.outputs", "fresh.inputs"). Names are literals, each
- * decision has one, and tests/zoo shows for each what gets through without it.
+ * decision has one, and tests/zoo shows for each what gets through without it. Where one function says
+ * no for many rules (source.c, the gates of the box, reply.c), the name is the reason code it is given.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,9 +18,12 @@
 
 #ifdef TS_ZOO
 int defence_on(const char *name); /* 0 when TS_OFF names it */
+const char *defences_off(void);   /* the whole list: what is made with it is kept apart */
 #define DEFENCE(name) defence_on(name)
+#define DEFENCES_OFF defences_off()
 #else
 #define DEFENCE(name) 1
+#define DEFENCES_OFF ""
 #endif
 
 #endif

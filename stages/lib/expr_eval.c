@@ -5,6 +5,8 @@
  */
 #include "expr_tree.h"
 
+#include "defence.h"
+
 #include <stddef.h>
 
 struct eval {
@@ -17,12 +19,12 @@ static int eval(struct eval *v, int n, int64_t *out);
 
 int expr_mul(int64_t a, int64_t b, int64_t *out)
 {
-	return __builtin_mul_overflow(a, b, out) ? -1 : 0;
+	return __builtin_mul_overflow(a, b, out) && DEFENCE("expr.overflow") ? -1 : 0;
 }
 
 int expr_add(int64_t a, int64_t b, int64_t *out)
 {
-	return __builtin_add_overflow(a, b, out) ? -1 : 0;
+	return __builtin_add_overflow(a, b, out) && DEFENCE("expr.overflow") ? -1 : 0;
 }
 
 static int fail(struct eval *v, const struct expr_node *n, const char *why)

@@ -5,6 +5,8 @@
  */
 #include "file.h"
 
+#include "defence.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +44,7 @@ static int read_all(int fd, const char *path, off_t size, size_t max, struct buf
 static int open_regular(const char *path, struct stat *st, struct err *e)
 {
 	/* O_NONBLOCK: a planted fifo must not hang us before fstat can refuse it. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (DEFENCE("file.nofollow") ? O_NOFOLLOW : 0));
 	if (fd < 0)
 		return err_sys(e, "cannot open '%s'", path);
 	if (fstat(fd, st)) {
@@ -120,6 +122,13 @@ static void parent_dir(const char *path, char out[PATH_MAX])
 		strcpy(out, ".");
 }
 
+/* Without the defence: what lies at `path` is followed where it is a link. */
+static int through(const char *tmp, const char *path)
+{
+	char real[PATH_MAX];
+	return rename(tmp, realpath(path, real) ? real : path);
+}
+
 int file_write(const char *path, const void *data, size_t len, mode_t mode, struct err *e)
 {
 	char tmp[PATH_MAX], dir[PATH_MAX];
@@ -130,7 +139,7 @@ int file_write(const char *path, const void *data, size_t len, mode_t mode, stru
 		unlink(tmp);
 		return -1;
 	}
-	if (rename(tmp, path)) {
+	if (DEFENCE("file.rename") ? rename(tmp, path) : through(tmp, path)) {
 		err_sys(e, "cannot rename '%s' to '%s'", tmp, path);
 		unlink(tmp);
 		return -1;
@@ -208,7 +217,7 @@ int file_sync_dir(const char *dir, struct err *e)
 
 int file_sync(const char *path, struct err *e)
 {
-	return sync_flags(path, O_NOFOLLOW, e);
+	return sync_flags(path, DEFENCE("file.nofollow") ? O_NOFOLLOW : 0, e);
 }
 
 int dir_make(const char *path, struct err *e)

@@ -5,6 +5,7 @@
  */
 #include "prompt.h"
 
+#include "defence.h"
 #include "file.h"
 #include "json.h"
 
@@ -148,6 +149,8 @@ void prompt_fence(struct buf *out, const char *label, const char *text, size_t l
 	buf_add(&b, text, len);
 	hash_hex(b.data, b.len, nonce);
 	nonce[16] = '\0';
+	if (!DEFENCE("prompt.fence"))
+		nonce[0] = '\0';
 	buf_free(&b);
 	buf_addf(out, "BEGIN %s %s\n", label, nonce);
 	buf_add(out, text, len);

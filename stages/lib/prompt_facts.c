@@ -8,6 +8,7 @@
  */
 #include "prompt.h"
 
+#include "defence.h"
 #include "file.h"
 #include "gpu.h"
 #include "json.h"
@@ -63,7 +64,10 @@ static void put_source(struct buf *out, const char *text, size_t len)
 	struct buf t = BUF_INIT;
 
 	/* Comments could talk to the reader of the next prompt; they go (threats.md J01, J02). */
-	lex_strip_comments(text, len, &t);
+	if (DEFENCE("prompt.strip"))
+		lex_strip_comments(text, len, &t);
+	else
+		buf_add(&t, text, len);
 	for (size_t i = 0; i < t.len && out->len < MAX_KERNEL; i++)
 		if (t.data[i] != '\n' || (out->len && out->data[out->len - 1] != '\n') ||
 		    (out->len > 1 && out->data[out->len - 2] != '\n'))

@@ -6,6 +6,7 @@
  */
 #include "reply.h"
 
+#include "defence.h"
 #include "fence.h"
 #include "json.h"
 #include "jsonw.h"
@@ -42,7 +43,7 @@ static void fail(struct reply *r, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (strcmp(r->code, "ok"))
+	if (strcmp(r->code, "ok") || !DEFENCE(code))
 		return; /* the first reason stands */
 	r->code = code;
 	va_start(ap, fmt);

@@ -5,6 +5,7 @@
  */
 #include "source.h"
 
+#include "defence.h"
 #include "lexer.h"
 
 #include <stdarg.h>
@@ -25,6 +26,8 @@ static int find(struct scan *s, size_t i, const char *code, const char *fmt, ...
 static int find(struct scan *s, size_t i, const char *code, const char *fmt, ...)
 {
 	va_list ap;
+	if (!DEFENCE(code))
+		return 0;
 	s->f->code = code;
 	s->f->line = s->t[i].line;
 	va_start(ap, fmt);
@@ -129,6 +132,8 @@ static int check_directive(struct scan *s, size_t i)
 	size_t k = i + 1;
 	if (k >= s->n || !s->t[k].directive || s->t[k].directive == 2)
 		return 0; /* a lone '#' */
+	if (s->rules->expanded && !is(s, k, "pragma"))
+		return 0;
 	if (is(s, k, "include"))
 		return check_include(s, k + 1);
 	if (is(s, k, "pragma"))
@@ -138,6 +143,15 @@ static int check_directive(struct scan *s, size_t i)
 	if (s->t[k].kind == LEX_NAME && in_list(&s->t[k], ok))
 		return 0;
 	return find(s, k, "guard.directive", "the directive #%.*s is not allowed", QUOTE(s->t[k]));
+}
+
+/* What __global__ and __constant__ of the emulation's headers become. */
+static int of_headers(const struct scan *s, size_t i)
+{
+	if (!s->rules->expanded)
+		return 0;
+	return is(s, i, "noclone") || (is(s, i, "section") && is(s, i + 1, "(") && i + 2 < s->n &&
+				       starts(&s->t[i + 2], "\"emu_constant."));
 }
 
 /* i: __attribute__. Names at the top of its list must be harmless. */
@@ -153,7 +167,7 @@ static int check_attribute(struct scan *s, size_t i)
 		depth += is(s, k, "(") ? 1 : is(s, k, ")") ? -1 : 0;
 		if (depth == 0)
 			return k == i + 1 ? find(s, i, "guard.attribute", "an attribute without a list") : 0;
-		if (depth == 2 && is_name(s, k) && !in_list(&s->t[k], ok))
+		if (depth == 2 && is_name(s, k) && !in_list(&s->t[k], ok) && !of_headers(s, k))
 			return find(s, k, "guard.attribute", "the attribute '%.*s' is not allowed", QUOTE(s->t[k]));
 	}
 	return find(s, i, "guard.attribute", "an attribute list without an end");
@@ -215,12 +229,30 @@ static int check_reserved(struct scan *s, size_t i)
 	return 0;
 }
 
+/* Builtins of a host's compiler that no CUDA compiler has: its processor's vectors, its stack, jumps. */
+static int is_host_builtin(const struct lex_token *t)
+{
+	static const char *const families[] = {
+		"__builtin_ia32_", "__builtin_aarch64_", "__builtin_neon_", "__builtin_setjmp", "__builtin_longjmp",
+		"__builtin_frame_address", "__builtin_return_address", "__builtin_extract_return", "__builtin_frob",
+		"__builtin_eh_", "__builtin_unwind", "__builtin_dwarf", "__builtin_apply", "__builtin_return",
+		"__builtin_stack_", "__builtin_thread_pointer", "__builtin_shuffle", "__builtin_convertvector",
+		"__builtin_call_with", "__builtin_cpu_", NULL,
+	};
+	for (const char *const *p = families; *p; p++)
+		if (starts(t, *p))
+			return 1;
+	return 0;
+}
+
 static int check_host(struct scan *s, size_t i)
 {
 	static const char *const calls[] = {"cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaStream", "cudaEvent",
 					    "cudaGraph", "cudaFree", "cudaLaunch", "cudaHost", "cudaFunc",
 					    "cudaDeviceSynchronize", NULL};
 	const struct lex_token *t = &s->t[i];
+	if (is_host_builtin(t))
+		return find(s, i, "guard.host_code", "'%.*s': only a host's compiler has this builtin", QUOTE(*t));
 	for (const char *const *p = calls; *p; p++)
 		if (starts(t, *p))
 			return find(s, i, "guard.host_code", "'%.*s': only device code is accepted, the plan "
@@ -236,7 +268,10 @@ static int check_name(struct scan *s, size_t i)
 					     "__pragma", "__FILE__", "__BASE_FILE__", "__INCLUDE_LEVEL__", "__DATE__",
 					     "__TIME__", "__TIMESTAMP__", NULL};
 	static const char *const assembly[] = {"asm", "__asm", "__asm__", NULL};
+	static const char *const runtime[] = {"emu_hot", "emu_take_slow", "emu_thread_words", "emu_g", NULL};
 	const struct lex_token *t = &s->t[i];
+	if (s->rules->expanded && in_list(t, runtime))
+		return find(s, i, "guard.reserved", "'%.*s' belongs to the harness", QUOTE(*t));
 	if (in_list(t, probes) && !(lex_is(t, "_Pragma") && is(s, i + 1, "(") && i + 2 < s->n &&
 				    (starts(&s->t[i + 2], "\"unroll") || starts(&s->t[i + 2], "\"nounroll"))))
 		return find(s, i, "guard.directive", "'%.*s' is not allowed", QUOTE(*t));
@@ -246,7 +281,8 @@ static int check_name(struct scan *s, size_t i)
 		return check_attribute(s, i);
 	if (lex_is(t, "__declspec"))
 		return find(s, i, "guard.attribute", "'__declspec' is not allowed");
-	return check_reserved(s, i) || check_host(s, i);
+	/* macros of the emulation's headers stand for names of its own */
+	return s->rules->expanded ? is_host_builtin(t) && check_host(s, i) : check_reserved(s, i) || check_host(s, i);
 }
 
 static int check_tokens(struct scan *s)
@@ -271,7 +307,7 @@ static int check_tokens(struct scan *s)
 static int check_odd(const struct lexer *x, struct source_finding *f)
 {
 	int line, odd = lex_odd(x, &line);
-	if (!odd)
+	if (!odd || !DEFENCE("guard.lexical"))
 		return 0;
 	f->code = "guard.lexical";
 	f->line = line;
@@ -297,9 +333,45 @@ int source_check(const char *text, size_t len, const struct source_rules *r, str
 	}
 	struct scan s = {t, n - 1, r, f};
 	*f = (struct source_finding){.code = "ok"};
-	int bad = check_odd(x, f) || check_tokens(&s);
+	int bad = (!r->expanded && check_odd(x, f)) || check_tokens(&s);
 	free(t);
 	lex_close(x);
+	return bad;
+}
+
+/* Is this line a mark of the preprocessor's, `# 12 "FILE" 1`? 1: what follows is of kernel.cu, 0: it is not,
+ * -1: no mark. The names are those of the box's wrapper. */
+static int line_mark(const char *line, size_t n)
+{
+	static const char own[] = "\"kernel.cu\"";
+	const char *quote = n > 3 && line[0] == '#' && line[1] == ' ' && line[2] >= '0' && line[2] <= '9'
+		? memchr(line, '"', n) : NULL;
+	if (!quote)
+		return -1;
+	return n - (size_t)(quote - line) >= sizeof own - 1 && !memcmp(quote, own, sizeof own - 1);
+}
+
+int source_expanded(const char *text, size_t len, struct source_finding *f)
+{
+	static const struct source_rules rules = {.expanded = 1};
+	char *own = xcalloc(len + 1, 1);
+	size_t n = 0;
+	int in = 0;
+	for (size_t at = 0; at < len;) {
+		const char *nl = memchr(text + at, '\n', len - at);
+		size_t bytes = nl ? (size_t)(nl - (text + at)) + 1 : len - at;
+		int mark = line_mark(text + at, bytes);
+		if (mark >= 0)
+			in = mark;
+		else if (in) {
+			memcpy(own + n, text + at, bytes);
+			n += bytes;
+		}
+		at += bytes;
+	}
+	int bad = source_check(own, n, &rules, f);
+	f->line = 0; /* of the preprocessor's text, which nobody sees */
+	free(own);
 	return bad;
 }
 

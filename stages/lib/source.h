@@ -23,6 +23,7 @@ struct source_finding {
 struct source_rules {
 	int asm_ok;                  /* 0: inline assembly cannot run on this device */
 	const char *const *headers;  /* declared header trees of the spec ("cutlass"), NULL-terminated or NULL */
+	int expanded;                /* 1: text as the preprocessor left it; see source_expanded */
 };
 
 /* Printable ASCII, tab and newline only; 1..max bytes. `name` is the file's. */
@@ -31,6 +32,10 @@ int source_ascii(const char *name, const char *text, size_t len, size_t max, str
 int source_credential(const char *name, const char *text, size_t len, struct source_finding *f);
 /* Lexical oddities, directives, headers, attributes, reserved names, host code, assembly. */
 int source_check(const char *text, size_t len, const struct source_rules *r, struct source_finding *f);
+
+/* What the host's preprocessor makes of kernel.cu: words put together from pieces are whole in it, and so
+ * are attributes, pragmas and builtins that only a host's compiler knows. `text` is all of its output. */
+int source_expanded(const char *text, size_t len, struct source_finding *f);
 
 /* 1 when `name` stands anywhere in the code. */
 int source_names(const char *text, size_t len, const char *name);

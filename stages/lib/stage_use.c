@@ -5,6 +5,7 @@
  */
 #include "stage.h"
 
+#include "defence.h"
 #include "file.h"
 #include "json.h"
 
@@ -31,7 +32,7 @@ int stage_use(struct stage *s, const char *name, const char *file, const char *e
 	if (file_read(path, max, out, e))
 		return -1;
 	hash_hex(buf_str(out), out->len, sha);
-	if (expect && strcmp(expect, sha) != 0)
+	if (expect && strcmp(expect, sha) != 0 && DEFENCE("stage.recorded"))
 		return err_set(e, EX_BADINPUT, "'%s' is not the file that was recorded", path);
 	if (name)
 		verdict_input(&s->v, name, sha);

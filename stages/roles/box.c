@@ -15,6 +15,7 @@
 #include "confine.h"
 #include "json.h"
 #include "nvrtc.h"
+#include "source.h"
 #include "spawn.h"
 
 #include <fcntl.h>
@@ -256,33 +257,6 @@ static int wrapper_write(const struct box *b, struct err *e)
 	return 0;
 }
 
-/* What no image may contain. guard says the same with more words; this holds for everybody. */
-static int gate(struct box *b)
-{
-	static const struct {
-		const char *list, *code, *message;
-	} gates[] = {
-		{"undefined", "guard.undefined_symbol", "needs"},
-		{"init", "guard.init_code", "runs code before its kernels:"},
-		{"ifunc", "guard.init_code", "chooses functions at load time:"},
-		{"writable", "guard.module_state", "keeps data across launches:"},
-		{"tls_init", "guard.module_state", "has initialised shared memory:"},
-		{"defined", "guard.reserved", "defines a name that is not its own:"},
-	};
-	for (size_t i = 0; i < sizeof gates / sizeof *gates; i++) {
-		const cJSON *list = json_get(b->r.facts, gates[i].list);
-		const cJSON *first = cJSON_IsArray(list) ? cJSON_GetArrayItem(list, 0) : NULL;
-		if (!first)
-			continue;
-		char text[256];
-		snprintf(text, sizeof text, "the compiled module %s '%.100s'", gates[i].message,
-			 cJSON_IsString(first) ? first->valuestring : "?");
-		refuse(b, gates[i].code, text, NULL);
-		return 1;
-	}
-	return 0;
-}
-
 static int scan(struct box *b, struct err *e)
 {
 	const struct json_limits lim = {.bytes = BOX_RESULT_MAX, .depth = 6};
@@ -295,7 +269,29 @@ static int scan(struct box *b, struct err *e)
 		rc = b->r.facts ? 0 : -1;
 	}
 	buf_free(&out);
-	return rc ? rc : b->mode == EMU_MODE_FAST ? gate(b) : 0;
+	return rc ? rc : b->mode == EMU_MODE_FAST ? box_gate(&b->r) : 0;
+}
+
+/* The text once more as the preprocessor leaves it: a word put together from pieces is whole now. */
+static int expanded(struct box *b, struct emu_plan p, struct err *e)
+{
+	const char *argv[EMU_PLAN_MAX];
+	struct buf text = BUF_INIT;
+	struct source_finding f;
+	p.object = "expanded";
+	int n = emu_plan_compile(&p, argv);
+	for (int i = 0; i < n; i++)
+		if (strcmp(argv[i], "-c") == 0)
+			argv[i] = "-E";
+	int rc = step(b, argv, "the preprocessor", NULL, e);
+	if (rc == 0 && box_file_read("expanded", &text, e))
+		rc = -1;
+	if (rc == 0 && source_expanded(text.data, text.len, &f)) {
+		refuse(b, f.code, f.message, NULL);
+		rc = 1;
+	}
+	buf_free(&text);
+	return rc;
 }
 
 static int candidate(struct box *b, struct err *e)
@@ -313,7 +309,9 @@ static int candidate(struct box *b, struct err *e)
 		return -1;
 	if (!emu_plan_compile(&p, argv))
 		return err_set(e, EX_BADINPUT, "too many macros for one command line");
-	int rc = step(b, argv, "the compiler", NULL, e);
+	int rc = b->mode == EMU_MODE_FAST ? expanded(b, p, e) : 0;
+	if (rc == 0)
+		rc = step(b, argv, "the compiler", NULL, e);
 	if (rc == 0)
 		rc = scan(b, e);
 	if (rc)

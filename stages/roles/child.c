@@ -10,6 +10,8 @@
  */
 #include "child_call.h"
 
+#include "defence.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -92,7 +94,7 @@ int main(int argc, char **argv)
 	report(line);
 	argv[4] = (char *)(uintptr_t)"image";
 	char *none[] = {NULL};
-	syscall(SYS_execveat, CHILD_FD_IMAGE, "", argv + 4, none, AT_EMPTY_PATH);
+	syscall(SYS_execveat, CHILD_FD_IMAGE, "", argv + 4, DEFENCE("child.env") ? none : environ, AT_EMPTY_PATH);
 	err_sys(&e, "cannot start the image");
 	give_up(&e);
 }

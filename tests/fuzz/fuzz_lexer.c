@@ -35,7 +35,7 @@ static void tokens(const char *text, size_t size, int keep)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
-	struct source_rules rules = {0, NULL};
+	struct source_rules rules = {.asm_ok = 0};
 	struct source_finding f;
 	struct buf once = BUF_INIT, twice = BUF_INIT;
 	if (size > 1 << 16)
@@ -48,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(reason_find(f.code) && (bad || !strcmp(f.code, "ok")));
 	for (const char *c = f.message; *c; c++)
 		MUST(source_ascii("m", c, 1, 1, &(struct source_finding){0}) == 0 || bad);
+	bad = source_expanded(text, size, &(struct source_finding){0});
+	MUST(bad == 0 || bad == 1);
 	lex_strip_comments(text, size, &once);
 	MUST(once.len <= size);
 	if (strcmp(f.code, "guard.lexical")) { /* well-formed: nothing is left to strip, no line is lost */

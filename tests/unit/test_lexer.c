@@ -153,7 +153,7 @@ static void test_source_rules(void **state)
 {
 	(void)state;
 	static const char *const trees[] = {"cutlass", NULL};
-	static const struct source_rules emu = {0, NULL}, gpu = {1, trees};
+	static const struct source_rules emu = {.asm_ok = 0}, gpu = {.asm_ok = 1, .headers = trees};
 	static const struct {
 		const char *text, *code;
 		int line;
@@ -201,6 +201,8 @@ static void test_source_rules(void **state)
 		{"__attribute__((aligned(8)", "guard.attribute", 1},
 		{"void h() { k<<<1,2>>>(); }", "guard.host_code", 1},
 		{"int main() {}", "guard.host_code", 1},
+		{"auto v = __builtin_ia32_addps(a, b);", "guard.host_code", 1},
+		{"void f() { void *b[5]; __builtin_setjmp(b); }", "guard.host_code", 1},
 		{"cudaMallocAsync(&p, 1, s);", "guard.host_code", 1},
 		{"void f() { asm(\"x\"); }", "guard.asm", 1},
 		{"void f() { __asm__ volatile(\"x\"); }", "guard.asm", 1},
@@ -219,6 +221,37 @@ static void test_source_rules(void **state)
 	static const char *const fine[] = {"#include <cutlass/gemm.h>", "#include <cute/tensor.hpp>", "void f() { asm(\"x\"); }"};
 	for (size_t i = 0; i < 3; i++)
 		assert_false(source_check(fine[i], strlen(fine[i]), &gpu, &f));
+}
+
+/* What the preprocessor leaves: only lines of kernel.cu count, and what the headers' macros become passes. */
+static void test_source_expanded(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *code;
+	} list[] = {
+		{"typedef float v __attribute__((vector_size(16)));", "guard.attribute"},
+		{"__attribute__((optimize(\"O3\"))) void f();", "guard.attribute"},
+		{"[[gnu::vector_size(16)]] float f();", "guard.attribute"},
+		{"__attribute__((section(\".init_array\"))) int x;", "guard.attribute"},
+		{"#pragma GCC optimize(\"fast-math\")", "guard.directive"},
+		{"int f() { return emu_hot.busy; }", "guard.reserved"},
+		{"auto v = __builtin_ia32_addps(a, b);", "guard.host_code"},
+		{"#pragma unroll\nfor (;;) a[b[[] { return 1; }()]] = 1;", "ok"},
+		{"extern \"C\" __attribute__((noinline, noclone)) void k();", "ok"},
+		{"__attribute__((section(\"emu_constant.\" \"3\"))) const int t[2] = {1, 2};", "ok"},
+		{"int f() { return emu_thread.idx.x + emu_blockIdx.x; }", "ok"},
+	};
+	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+		struct source_finding f;
+		char text[600];
+		int n = snprintf(text, sizeof text, "# 1 \"/kit/include/emu_core.h\" 1\nextern struct emu_hot emu_hot;\n"
+				 "# 1 \"kernel.cu\"\n%s\n# 7 \"kernel.cu\" 2\n# 1 \"/kit/include/emu_suffix.h\" 1\n"
+				 "typedef int w __attribute__((vector_size(16)));\n", list[i].text);
+		int bad = source_expanded(text, (size_t)n, &f);
+		if (strcmp(f.code, list[i].code) || bad != (f.code[0] != 'o'))
+			fail_msg("%s: %s (%s)", list[i].text, f.code, f.message);
+	}
 }
 
 static void test_source_text(void **state)
@@ -279,7 +312,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tokens),	 cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_strip),	 cmocka_unit_test(test_reserved),
-		cmocka_unit_test(test_source_rules), cmocka_unit_test(test_source_text),
+		cmocka_unit_test(test_source_rules), cmocka_unit_test(test_source_expanded),
+		cmocka_unit_test(test_source_text),
 		cmocka_unit_test(test_reasons),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

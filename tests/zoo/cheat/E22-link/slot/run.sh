@@ -1,0 +1,8 @@
+# kernel.cu of the candidate is a link to a file beside the record.
+. "$ZOO_LIB"
+good_run
+cp "trials/$id/a0/candidate/kernel.cu" other
+rm -f "trials/$id/a0/guard.json"
+ln -sf "$PWD/other" "trials/$id/a0/candidate/kernel.cu"
+again guard
+refused_at guard

@@ -1,0 +1,2 @@
+WHERE=guard.json
+. "$ZOO_DIR/run.sh"

@@ -1,0 +1,2 @@
+LINK=1
+. "$ZOO_DIR/run.sh"

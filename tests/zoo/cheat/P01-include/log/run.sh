@@ -1,0 +1,2 @@
+TAKE='#include "SECRET"'
+. "$ZOO_DIR/run.sh"

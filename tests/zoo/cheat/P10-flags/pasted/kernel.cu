@@ -1,0 +1,9 @@
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+JOIN(__attri, bute__)((JOIN(opti, mize)("O3,fast-math")))
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n)
+		out[i] = x[i] + y[i];
+}

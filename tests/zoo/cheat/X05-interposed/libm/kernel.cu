@@ -1,0 +1,12 @@
+/* The run time and every later kernel of the image would get this one. */
+extern "C" double exp10(double)
+{
+	return 0;
+}
+
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n)
+		out[i] = x[i] + y[i];
+}

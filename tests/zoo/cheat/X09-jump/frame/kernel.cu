@@ -1,0 +1,7 @@
+/* Where the loop over the threads keeps its state. */
+extern "C" __global__ void add(const float *x, const float *y, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i < n)
+		out[i] = __builtin_frame_address(0) ? x[i] + y[i] : 0;
+}
