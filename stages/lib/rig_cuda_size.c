@@ -65,11 +65,21 @@ int rig_calibrate(struct rig *r, enum shot_outcome *o, char text[256], struct er
 		rc = -1;
 	if (rc == 0)
 		rc = worker_figures(rig_cuda_of(r)->worker[0], &r->figures, e);
+	/* The first look was while ours began, which are then in no list yet: others unknown. Another, meanwhile. */
+	struct rig_cuda *c = rig_cuda_of(r);
+	int again = rc == 0 && c->states > 0 && c->state[c->states - 1].gpu.foreign < 0;
+	if (again && gpu_state_ask(&q, r->gpu.uuid, e) != 0)
+		rc = -1, again = 0;
 	for (int i = 0; i < r->nworkloads && rc == 0 && *o == SHOT_OK; i++) {
 		rc = rig_cuda_open(r, i, 1, e);
 		if (rc == 0)
 			rc = time_champion(r, i, &size[i], o, text, e);
 		RIG_CUDA_OPS.close(r);
+	}
+	if (again) {
+		c->states--; /* in its place */
+		if (rig_cuda_state(r, -1, &q, rc ? &why : e) != 0)
+			rc = -1;
 	}
 	r->size = size;
 	r->rep_base = 0;
