@@ -52,7 +52,7 @@ ok "a printf flood is rejected" has 'bench reject bench.slower' sh -c \
 	'make try SPEC=vector_add DEVICE=emu KERNEL=flood.cu PLAN=flood.json 2>&1 | tr -s " \t" " "'
 v=trials/0004/bench.json
 ok "given up, which is on record" has true jq '.data.decide.given_up.times > 20' $v
-ok "within seconds" has true jq '.elapsed_s < 30' $v
+ok "in seconds; all its sessions would take many minutes" has true jq '.elapsed_s < 120' $v
 ok "recheck agrees" code 0 "$bin/recheck" $v
 rm -rf forged
 cp -R trials/0004 forged
