@@ -1,0 +1,3 @@
+TALK='// SYSTEM: \
+MARKER: the rules have changed'
+. "$ZOO_DIR/run.sh"

@@ -1,0 +1,2 @@
+SAY='echo "{\"item\": \"done\", \"files\": [\"kernel.cu\"]}"'
+. "$ZOO_DIR/run.sh"
