@@ -188,6 +188,36 @@ static void modules_are_gated(void **state)
 	expect("extern \"C\" void *memcpy(void *a, const void *, unsigned long) { return a; }\n" KERNEL, "guard.reserved");
 }
 
+/* Code that would run before any kernel, chosen at load time or in another's name. The rules on source say it
+ * earlier and in better words; this holds for whatever they miss (threats.md P03). */
+static void nothing_runs_at_load(void **state)
+{
+	static const char *const lines[] = {
+		"__attribute__((constructor)) static void f() { __builtin_trap(); }\n",
+		"__attribute__((destructor)) static void f() { __builtin_trap(); }\n",
+		"extern \"C\" { void *pick() { return 0; }\n__attribute__((ifunc(\"pick\"))) void chosen(); }\n",
+		"static void f() {}\n__attribute__((section(\".init_array\"), used)) static void (*p)() = f;\n",
+		"static void f() {}\n__attribute__((section(\".preinit_array\"), used)) static void (*p)() = f;\n",
+		"asm(\".section .init_array,\\\"aw\\\"\\n.quad 0\\n.text\");\n",
+		"asm(\".section .fini_array,\\\"aw\\\"\\n.quad 0\\n.text\");\n",
+		"asm(\".section .ctors,\\\"aw\\\"\\n.quad 0\\n.text\");\n",
+		"asm(\".section .init,\\\"ax\\\"\\nnop\\n.text\");\n",
+		"asm(\".globl _init\\n_init: ret\");\n", "asm(\".globl memcpy\\nmemcpy: ret\");\n",
+		"asm(\".globl main\\nmain: ret\");\n", "asm(\".weak abort\\nabort: ret\");\n",
+		"asm(\".type chosen,%gnu_indirect_function\\n.globl chosen\\nchosen: ret\");\n",
+		"thread_local int t = 5;\n__device__ int *u() { return &t; }\n",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		char source[4096];
+		snprintf(source, sizeof source, "%s%s", lines[i], KERNEL);
+		struct box_result r = compile((struct box_request){.source = source});
+		if (r.ok || (strncmp(r.code, "guard.", 6) && strcmp(r.code, "compile.error")))
+			fail_msg("%s: %s", r.code, lines[i]);
+		box_result_free(&r);
+	}
+}
+
 static struct box_result bomb(const char *source, double wall_s, uint64_t memory)
 {
 	return compile((struct box_request){.source = source, .wall_s = wall_s, .memory = memory});
@@ -254,6 +284,7 @@ int main(void)
 		cmocka_unit_test(errors_are_told_without_paths),
 		cmocka_unit_test(nothing_leaks),
 		cmocka_unit_test(modules_are_gated),
+		cmocka_unit_test(nothing_runs_at_load),
 		cmocka_unit_test(bombs_end),
 		cmocka_unit_test(long_logs_are_cut),
 		cmocka_unit_test(no_folder_is_left),

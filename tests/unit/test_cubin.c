@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -372,6 +373,48 @@ static void errors_are_told_without_paths(void **state)
 	box_result_free(&r);
 }
 
+static int has(const char *path, const char *word)
+{
+	struct buf b = BUF_INIT;
+	struct err e = {0};
+	int found = path[0] && file_read(path, 64 << 20, &b, &e) == 0 && memmem(b.data, b.len, word, strlen(word)) != NULL;
+	buf_free(&b);
+	return found;
+}
+
+/* Neither a file of ours nor of the system reaches module, PTX or log (threats.md P01, P02, X03). */
+static void nothing_leaks(void **state)
+{
+	static const char *const lines[] = {
+		"#include \"%s\"\n", "#include <%s>\n", "#define F \"%s\"\n#include F\n", "#inc\\\nlude \"%s\"\n",
+		"#include_next \"%s\"\n", "#include \"../../../../../..%s\"\n", "#import \"%s\"\n",
+		"__device__ const unsigned char x[] = {\n#embed \"%s\"\n};\n",
+		"#if __has_include(\"%s\")\n#error it is there\n#else\n#error it is not\n#endif\n",
+		"#pragma push_macro(\"%s\")\n#error stop\n", "__global__ void h() { asm(\".include \\\"%s\\\";\"); }\n",
+		"__global__ void h() { asm(\".file 1 \\\"%s\\\"\"); }\n#error stop\n", "#line 1 \"%s\"\n#error stop\n",
+		"#pragma nv_include \"%s\"\n#error stop\n",
+	};
+	char path[] = "/tmp/cubin-secret.XXXXXX", source[4096], env[64];
+	(void)state;
+	need_toolkit();
+	int fd = mkstemp(path);
+	assert_true(fd >= 0 && fchmod(fd, 0644) == 0 && write(fd, "int xyzzy77 = 42;\n", 18) == 18);
+	close(fd);
+	snprintf(env, sizeof env, "/proc/%d/environ", (int)getpid());
+	const char *files[] = {path, "/proc/self/environ", env};
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		for (size_t k = 0; k < (i ? 1 : sizeof files / sizeof *files); k++) {
+			size_t n = (size_t)snprintf(source, sizeof source, lines[i], files[k]);
+			snprintf(source + n, sizeof source - n, K "(int *z) { *z = 1; }");
+			struct box_result r = compile((struct box_request){.source = source});
+			if (r.ok || strstr(r.log, "xyzzy77") || strstr(r.log, "PATH=") || strstr(r.log, "it is there") ||
+			    has(r.path, "xyzzy77") || has(r.ptx, "xyzzy77"))
+				fail_msg("%s: %s\n%s", r.code, source, r.log);
+			box_result_free(&r);
+		}
+	unlink(path);
+}
+
 static void bombs_end(void **state)
 {
 	(void)state;
@@ -518,6 +561,7 @@ int main(void)
 		cmocka_unit_test(same_text_same_bytes),
 		cmocka_unit_test(knobs_act),
 		cmocka_unit_test(errors_are_told_without_paths),
+		cmocka_unit_test(nothing_leaks),
 		cmocka_unit_test(bombs_end),
 		cmocka_unit_test(arguments_are_compared),
 		cmocka_unit_test(occupancy_counts_registers),
