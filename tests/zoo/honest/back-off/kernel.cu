@@ -2,7 +2,7 @@
  * Blocks draw tickets. An even ticket copies a tile of x to a workspace and raises a flag; the odd one after it waits
  * for the flag, sleeping longer each time, and adds y. Who waits always waits for an earlier ticket.
  */
-#define TILE 128
+#define TILE 256
 
 extern "C" __global__ void __launch_bounds__(TILE)
 add_relay(const float *x, const float *y, float *out, float *copy, unsigned *flags, int n)
