@@ -2,6 +2,7 @@
  * probe.c - attacks on a worker from the inside, on a real GPU (probe.cu). Prints what each found.
  *
  *   probe [probe.cu [sm_90a]]   all of them, each in a worker of its own
+ *   probe slack                  module memory alone
  *   probe places CUBIN          in this process: addresses of what a rep uses, as a kernel might guess them
  *   probe poke CUBIN flush|small|image   in this process: may a kernel write there? one a process
  *   probe overlap CUBIN         in this process: a graph without our joins, and with them
@@ -148,6 +149,16 @@ static void stash(const char *what, struct entry k)
 	worker_stop(w);
 }
 
+static void slack(void)
+{
+	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0});
+	for (int i = 64; i <= 1 << 22; i *= 8) {
+		char text[64];
+		snprintf(text, sizeof text, "module memory, %d bytes past a variable", 4 * i);
+		stash(text, (struct entry){"module_slack", 1, 64, i, 0, 0});
+	}
+}
+
 static void stashes(void)
 {
 	stash("reserved shared memory, 1 KiB of each SM", (struct entry){"reserved_shared", sms, 256, 256, 0, shared});
@@ -159,12 +170,7 @@ static void stashes(void)
 	stash("local memory beyond the frame, to 1 KiB", (struct entry){"local_beyond", sms * 8, 256, 256, 0, 0});
 	stash("stack taken at run time, 512 bytes", (struct entry){"stack_taken", sms * 8, 256, 128, 0, 0});
 	stash("stack of a function that calls itself", (struct entry){"calls_itself", sms * 8, 256, 3, 0, 0});
-	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0});
-	for (int i = 64; i <= 1 << 22; i *= 8) {
-		char text[64];
-		snprintf(text, sizeof text, "module memory, %d bytes past a variable", 4 * i);
-		stash(text, (struct entry){"module_slack", 1, 64, i, 0, 0});
-	}
+	slack();
 }
 
 static void codes(void)
@@ -424,14 +430,15 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 2 && (!strcmp(argv[1], "places") || !strcmp(argv[1], "poke") || !strcmp(argv[1], "overlap")))
 		return main_inside(argc, argv);
+	int only = argc == 2 && !strcmp(argv[1], "slack");
 	compile("stages/gpu/rep.cu", arch, "/tmp/probe.cubin.rep", &rep_code);
-	compile(argc > 1 ? argv[1] : "tests/gpu/attack/probe.cu", arch, "/tmp/probe.cubin", &cubin);
-	for (int i = 0; i < 3; i++)
+	compile(argc > 1 && !only ? argv[1] : "tests/gpu/attack/probe.cu", arch, "/tmp/probe.cubin", &cubin);
+	for (int i = 0; i < (only ? 1 : 3); i++)
 		again(argv[0], "places /tmp/probe.cubin");
-	again(argv[0], "overlap /tmp/probe.cubin");
-	again(argv[0], "poke /tmp/probe.cubin flush");
-	again(argv[0], "poke /tmp/probe.cubin small");
-	again(argv[0], "poke /tmp/probe.cubin images");
+	static const char *const inside_too[] = {"overlap /tmp/probe.cubin", "poke /tmp/probe.cubin flush",
+						 "poke /tmp/probe.cubin small", "poke /tmp/probe.cubin images"};
+	for (size_t i = 0; !only && i < sizeof inside_too / sizeof *inside_too; i++)
+		again(argv[0], inside_too[i]);
 	need(cuda_start(&dev, &e), "cuda_start", &e);
 	cu.DeviceGetUuid(u, dev);
 	snprintf(gpu, sizeof gpu, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
@@ -439,10 +446,14 @@ int main(int argc, char **argv)
 	cu.DeviceGetAttribute(&sms, 16, dev);
 	cu.DeviceGetAttribute(&shared, 97, dev);
 	memory(dev);
-	overlaps();
-	windows();
-	stashes();
-	codes();
+	if (only) {
+		slack();
+	} else {
+		overlaps();
+		windows();
+		stashes();
+		codes();
+	}
 	printf("%d got through\n", through);
 	return through != 0;
 }
