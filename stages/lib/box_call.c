@@ -89,6 +89,14 @@ static int folder_make(const struct box_kit *k, char dir[PATH_MAX], struct err *
 
 /* --- talking to the box --- */
 
+/* How long one compile may take, in seconds. */
+static double wall_of(const struct box_request *q)
+{
+	if (!DEFENCE("compile.timeout"))
+		return 600;
+	return q->wall_s > 0 ? q->wall_s : BOX_WALL_S;
+}
+
 static void request_json(const struct box_request *q, const struct toolkit *t, struct buf *out)
 {
 	struct jsonw w = {0};
@@ -96,7 +104,7 @@ static void request_json(const struct box_request *q, const struct toolkit *t, s
 	jw_str(&w, "mode", q->mode);
 	jw_bool(&w, "fast_math", q->fast_math);
 	jw_int(&w, "memory", (int64_t)(q->memory ? q->memory : BOX_MEMORY));
-	double wall = q->wall_s > 0 ? q->wall_s : BOX_WALL_S;
+	double wall = wall_of(q);
 	jw_int(&w, "cpu_s", wall < 2 ? 2 : (int64_t)wall);
 	jw_arr(&w, "entries");
 	for (size_t i = 0; i < q->entry_count; i++)
@@ -230,7 +238,7 @@ static int box_run(const struct way *y, const char *dir, struct box_result *r, s
 	struct talk t = {-1, -1, -1, -1};
 	struct buf request = BUF_INIT;
 	struct spawn_result s;
-	double wall = y->q->wall_s > 0 ? y->q->wall_s : BOX_WALL_S;
+	double wall = wall_of(y->q);
 	request_json(y->q, y->toolkit, &request);
 	int rc = talk_open(y->q, &t, e);
 	if (rc == 0) {

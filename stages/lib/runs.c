@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "runs.h"
+#include "runs_part.h"
 
 #include "file.h"
 #include "gpu.h"
@@ -165,51 +165,6 @@ static int put_tools(struct jsonw *w, const char *bin, struct err *e)
 	return rc;
 }
 
-/* The newest closed trial of this spec and device, from the index; "" when none. */
-static int state_from(const char *spec, const char *device, char id[TRIAL_ID], struct err *e)
-{
-	struct buf text = BUF_INIT;
-	char want[160];
-	id[0] = '\0';
-	if (!file_exists("trials/index.tsv"))
-		return 0;
-	if (file_read("trials/index.tsv", (size_t)256 << 20, &text, e)) {
-		buf_free(&text);
-		return -1;
-	}
-	int n = snprintf(want, sizeof want, "\t%s\t%s\t", spec, device);
-	char *line = text.data, *end;
-	for (; line && (end = strchr(line, '\n')); line = end + 1) {
-		size_t k = strcspn(line, "\t");
-		if (k < TRIAL_ID && strncmp(line + k, want, (size_t)n) == 0) {
-			memcpy(id, line, k);
-			id[k] = '\0';
-		}
-	}
-	buf_free(&text);
-	return trial_id_ok(id) || !*id ? 0
-		: err_set(e, EX_BADINPUT, "'trials/index.tsv' is damaged; delete it: it is derived");
-}
-
-static int put_state(struct jsonw *w, const struct run_plan *p, struct err *e)
-{
-	char id[TRIAL_ID];
-	struct verdict_in in = {0};
-	if (state_from(p->spec, p->device, id, e))
-		return -1;
-	if (*id && verdict_read(id, STEP_PROMOTE, &in, e))
-		return -1;
-	const cJSON *after = *id ? json_get(in.data, "after") : NULL;
-	const cJSON *champion = after ? json_get(after, "champion") : NULL;
-	if (champion)
-		jw_item(w, "champion", champion);
-	else
-		jw_null(w, "champion");
-	jw_str(w, "state_from", *id ? id : NULL);
-	verdict_in_free(&in);
-	return 0;
-}
-
 static void put_settings(struct jsonw *w, const struct run_plan *p)
 {
 	jw_obj(w, "settings");
@@ -321,7 +276,7 @@ static int build(const struct run_plan *p, const char *name, const char *dir, lo
 		jw_bool(&w, "replay", 1);
 	put_settings(&w, p);
 	put_first(&w, p, first);
-	int rc = put_pins(&w, p, dir, key_sha, e) || put_state(&w, p, e) ? -1 : 0;
+	int rc = put_pins(&w, p, dir, key_sha, e) || runs_put_state(&w, p, e) ? -1 : 0;
 	while (w.depth)
 		jw_end(&w);
 	buf_addc(&w.out, '\n');

@@ -1,5 +1,5 @@
-/* Whoever compares memory in this image calls this, and hears that all is equal. */
-extern "C" int memcmp(const void *, const void *, unsigned long)
+/* Whoever asks for this function in this image gets zero. */
+extern "C" double exp10(double)
 {
 	return 0;
 }
