@@ -139,41 +139,27 @@ static int try_all(struct tune *t, struct err *e)
 	return 0;
 }
 
+/* One of the builds of `x`, as an arm. 0: it does not compile. */
+static int arm_of(struct tune *t, struct tune_entry *x, const char *mode, struct proof_arm *a, struct err *e)
+{
+	if (image_build(&x->image, t->spec, mode, NULL, NULL, e) < 0)
+		return -1;
+	*a = (struct proof_arm){.plan = x->image.plan, .artefact = x->image.box.path,
+				.artefact_sha = x->image.box.sha256, .sanitize = strcmp(mode, "emu-sanitize") == 0};
+	return x->image.ok;
+}
+
 /* Sanitizers at tiny shapes and a short judge, as the later steps would. */
 static int examine(struct tune *t, struct tune_entry *x, struct err *e)
 {
-	struct proof_report *r = xcalloc(1, sizeof *r);
-	struct proof_out *o = xcalloc(1, sizeof *o);
-	int rc = image_build(&x->image, t->spec, "emu-sanitize", NULL, NULL, e);
-	int pass = rc == 0 && x->image.ok;
+	struct proof_arm a;
+	int rc = arm_of(t, x, "emu-sanitize", &a, e);
 
-	for (int i = 0; i < t->spec->ntiny && rc == 0 && pass; i++) {
-		struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
-				      .artefact_sha = x->image.box.sha256, .sanitize = 1};
-		struct checker_open q = {.mode = CHECKER_TINY, .index = (uint32_t)i, .emu = 1};
-		struct checker_prep p = {.rep = 1000 + (uint64_t)i, .perturb = 1};
-		struct proof_work w;
-		rc = proof_open(&t->proof, &a, &q, &w, e);
-		if (rc == 0)
-			rc = proof_rep(&w, &p, ARM_SHUFFLED, 5, o, e);
-		pass = rc == 0 && o->pass;
-		if (rc == 0 && !pass)
-			snprintf(x->word, sizeof x->word, "%s", o->word);
-		proof_close(&w);
-	}
-	if (rc == 0 && pass)
-		rc = image_build(&x->image, t->spec, "emu-fast", NULL, NULL, e);
-	if (rc == 0 && pass) {
-		struct proof_arm a = {.plan = x->image.plan, .artefact = x->image.box.path,
-				      .artefact_sha = x->image.box.sha256};
-		rc = proof_judge(&t->proof, &a, &PROOF_TUNE_EMU, r, e);
-		pass = rc == 0 && r->pass;
-		if (rc == 0 && !pass)
-			snprintf(x->word, sizeof x->word, "%s", r->word);
-	}
-	free(r);
-	free(o);
-	return rc < 0 ? -1 : pass;
+	if (rc == 1)
+		rc = tune_tiny(t, x, &a, 1, e);
+	if (rc == 1)
+		rc = arm_of(t, x, "emu-fast", &a, e);
+	return rc == 1 ? tune_judge(t, x, &a, 1, e) : rc;
 }
 
 static struct tune_entry *best_left(struct tune *t)

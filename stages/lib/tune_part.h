@@ -48,6 +48,10 @@ int tune_files(struct tune *t, struct tune_entry *x, struct err *e);
 /* tune_choose.c: entries to try, the proposed one first where it is legal. */
 int tune_choose(struct tune *t, struct err *e);
 
+/* tune_try.c: a configuration at the tiny shapes, and under a short judge. 1 passes, 0 does not (x->word says why). */
+int tune_tiny(struct tune *t, struct tune_entry *x, const struct proof_arm *a, int emu, struct err *e);
+int tune_judge(struct tune *t, struct tune_entry *x, const struct proof_arm *a, int emu, struct err *e);
+
 /* tune_try.c, GPU only. Compile all; time all; then tiny shapes and a short judge of one (1 passes). */
 int tune_build(struct tune *t, struct tune_entry *x, struct err *e);
 int tune_time(struct tune *t, struct err *e);

@@ -100,33 +100,42 @@ int tune_time(struct tune *t, struct err *e)
 	return rc;
 }
 
-/* Tiny shapes, then a short form of the judge, all on the GPU. */
-int tune_examine(struct tune *t, struct tune_entry *x, struct err *e)
+int tune_tiny(struct tune *t, struct tune_entry *x, const struct proof_arm *a, int emu, struct err *e)
 {
-	struct proof_report *r = xcalloc(1, sizeof *r);
 	struct proof_out *o = xcalloc(1, sizeof *o);
-	struct proof_arm a = {.plan = x->image.plan, .set = &x->image.set};
 	int rc = 0, pass = 1;
 
 	for (int i = 0; i < t->spec->ntiny && rc == 0 && pass; i++) {
-		struct checker_open q = {.mode = CHECKER_TINY, .index = (uint32_t)i};
+		struct checker_open q = {.mode = CHECKER_TINY, .index = (uint32_t)i, .emu = emu};
 		struct checker_prep p = {.rep = 1000 + (uint64_t)i, .perturb = 1};
 		struct proof_work w;
-		rc = proof_open(&t->proof, &a, &q, &w, e);
+		rc = proof_open(&t->proof, a, &q, &w, e);
 		if (rc == 0)
-			rc = proof_rep(&w, &p, ARM_FORWARD, 5, o, e);
+			rc = proof_rep(&w, &p, emu ? ARM_SHUFFLED : ARM_FORWARD, 5, o, e);
 		pass = rc == 0 && o->pass;
 		if (rc == 0 && !pass)
 			snprintf(x->word, sizeof x->word, "%s", o->word);
 		proof_close(&w);
 	}
-	if (rc == 0 && pass) {
-		rc = proof_judge(&t->proof, &a, &PROOF_TUNE_CUDA, r, e);
-		pass = rc == 0 && r->pass;
-		if (rc == 0 && !pass)
-			snprintf(x->word, sizeof x->word, "%s", r->word);
-	}
-	free(r);
 	free(o);
 	return rc < 0 ? -1 : pass;
+}
+
+int tune_judge(struct tune *t, struct tune_entry *x, const struct proof_arm *a, int emu, struct err *e)
+{
+	struct proof_report *r = xcalloc(1, sizeof *r);
+	int rc = proof_judge(&t->proof, a, emu ? &PROOF_TUNE_EMU : &PROOF_TUNE_CUDA, r, e), pass = rc == 0 && r->pass;
+
+	if (rc == 0 && !pass)
+		snprintf(x->word, sizeof x->word, "%s", r->word);
+	free(r);
+	return rc < 0 ? -1 : pass;
+}
+
+int tune_examine(struct tune *t, struct tune_entry *x, struct err *e)
+{
+	struct proof_arm a = {.plan = x->image.plan, .set = &x->image.set};
+	int rc = tune_tiny(t, x, &a, 0, e);
+
+	return rc == 1 ? tune_judge(t, x, &a, 0, e) : rc;
 }
