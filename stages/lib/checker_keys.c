@@ -6,6 +6,7 @@
 #include "checker_part.h"
 
 #include "buf.h"
+#include "defence.h"
 #include "file.h"
 #include "hash.h"
 #include "rng.h"
@@ -140,7 +141,7 @@ int keys_make(struct keys **out, const char *run_dir, const char *trial, const c
 	} else if (getrandom(keys->run, 32, 0) != 32) {
 		return err_sys(e, "cannot draw a key");
 	}
-	rng_key(sub, keys->run, "trial:%s", trial);
+	rng_key(sub, keys->run, "trial:%s", DEFENCE("key.trial") ? trial : "");
 	rng_key(keys->stage, sub, "stage:%s", stage);
 	rng_key(keys->mac, sub, "mac");
 	rng_wipe(sub, sizeof sub);

@@ -5,6 +5,7 @@
  */
 #include "runs_part.h"
 
+#include "defence.h"
 #include "file.h"
 #include "gpu.h"
 #include "json.h"
@@ -82,6 +83,8 @@ static int make_key(const char *dir, char sha[HASH_HEX], struct err *e)
 	unsigned char key[32];
 	if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
 		return err_sys(e, "cannot draw a run key");
+	if (!DEFENCE("key.run"))
+		memset(key, 1, sizeof key);
 	snprintf(path, sizeof path, "%.200s/key", dir);
 	int rc = file_write(path, key, sizeof key, 0600, e);
 	hash_hex(key, sizeof key, sha);

@@ -1,0 +1,2 @@
+AGAIN=1
+. "$ZOO_DIR/run.sh"
