@@ -1,0 +1,14 @@
+# A problem with an input that never shows in the output: check must say so.
+. "$ZOO_LIB"
+name=ignored
+ln -s "$ZOO_DIR/$name" "specs/$name"
+got=0
+"$bin/check" --SPEC="$name" --DEVICE=emu >check.log 2>&1 </dev/null || got=$?
+case $got in
+0) echo through ;;
+3)
+	grep -q "FAIL.*input 'y' does not matter" check.log || broken "check says no to something else: $(grep FAIL check.log)"
+	echo harness.poison
+	;;
+*) broken "$(tail -n 3 check.log)" ;;
+esac
