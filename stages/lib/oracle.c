@@ -48,7 +48,7 @@ static void gather(const struct mem *m, enum mem_kind kind, uint8_t *out)
 		if (b->kind != (int)kind)
 			continue;
 		memcpy(out, mem_at(m, b), b->bytes);
-		out += b->bytes;
+		out += oracle_step(b->bytes);
 	}
 }
 
@@ -59,7 +59,7 @@ static void put_inputs(const struct mem *m, const uint8_t *in)
 		if (b->kind != MEM_INPUT)
 			continue;
 		memcpy(mem_at(m, b), in, b->bytes);
-		in += b->bytes;
+		in += oracle_step(b->bytes);
 	}
 }
 
@@ -89,7 +89,7 @@ static int fill_all(struct oracle *o, enum fill_regime regime, const uint8_t *se
 			continue;
 		if (fill_input(o->spec, &o->axes, b->index, regime, set_key, rep_key, at, e) < 0)
 			return -1;
-		at += b->bytes;
+		at += oracle_step(b->bytes);
 	}
 	return 0;
 }
@@ -232,8 +232,8 @@ static void outputs_take(struct oracle *o, struct outputs *x)
 		x->ref_off[i] = ref;
 		memcpy(x->got + at, mem_at(&o->mem, b), n);
 		memcpy(x->poison + at, o->mem.want + b->offset, n);
-		at += n;
-		ref += dtype_is_float(o->spec->output[i].dtype) ? n / w * 8 : n;
+		at += oracle_step(n);
+		ref += oracle_step(dtype_is_float(o->spec->output[i].dtype) ? n / w * 8 : n);
 	}
 }
 
@@ -337,7 +337,7 @@ static uint64_t payloads(const struct mem_layout *l, enum mem_kind kind)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		n += l->buf[i].kind == (int)kind ? l->buf[i].bytes : 0;
+		n += l->buf[i].kind == (int)kind ? oracle_step(l->buf[i].bytes) : 0;
 	return n;
 }
 
@@ -348,7 +348,7 @@ static void put_outputs(const struct mem *m, const uint8_t *out)
 		if (b->kind != MEM_OUTPUT)
 			continue;
 		memcpy(mem_at(m, b), out, b->bytes);
-		out += b->bytes;
+		out += oracle_step(b->bytes);
 	}
 }
 
@@ -361,7 +361,7 @@ static int all_integers(const struct oracle *o)
 		const struct mem_buf *b = mem_find(&o->mem.l, MEM_OUTPUT, i);
 		size_t n = b->bytes / dtype_size((enum dtype)b->dtype);
 		if (!dtype_is_float((enum dtype)b->dtype)) {
-			at += b->bytes;
+			at += oracle_step(b->bytes);
 			continue;
 		}
 		for (size_t k = 0; k < n; k++) {
@@ -370,7 +370,7 @@ static int all_integers(const struct oracle *o)
 			if (!(fabs(v) < 0x1p24) || v != nearbyint(v))
 				return 0;
 		}
-		at += 8 * n;
+		at += oracle_step(8 * n);
 	}
 	return 1;
 }

@@ -20,6 +20,13 @@
 #include "image.h"
 #include "run.h"
 
+/* Payloads that lie one after the other in one piece begin at multiples of 16 bytes: they are read as what
+ * they are. */
+static inline uint64_t oracle_step(uint64_t bytes)
+{
+	return (bytes + 15) / 16 * 16;
+}
+
 /* Images of the reference and the baseline: made once per process, at the first workload that
  * needs them. Zero it first, oracle_kit_free at the end. */
 struct oracle_kit {

@@ -89,7 +89,7 @@ static int write_inputs(const struct spec *s, const struct axes *a, const uint8_
 		free(path);
 		if (r < 0)
 			return -1;
-		in += n;
+		in += oracle_step((uint64_t)n);
 	}
 	return 0;
 }
@@ -113,7 +113,7 @@ static int read_outputs(const struct spec *s, const struct axes *a, const char *
 		free(path);
 		if (r < 0)
 			return -1;
-		ref += n;
+		ref += oracle_step((uint64_t)n);
 	}
 	return 0;
 }

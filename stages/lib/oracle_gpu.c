@@ -157,9 +157,9 @@ static int command_reference(struct oracle_gpu *o, const double *scalars, struct
 	int r = oracle_gpu_wait(o, e);
 
 	for (uint32_t i = 0; i < o->mem.l.n; i++)
-		in += o->mem.l.buf[i].kind == MEM_INPUT ? o->mem.l.buf[i].bytes : 0;
+		in += o->mem.l.buf[i].kind == MEM_INPUT ? oracle_step(o->mem.l.buf[i].bytes) : 0;
 	for (int i = 0; i < o->spec->noutputs; i++)
-		out += o->ref.bytes[i];
+		out += oracle_step(o->ref.bytes[i]);
 	uint8_t *host = xmalloc(in + 1), *ref = xmalloc(out + 1), *at = host;
 	CUresult c = CUDA_OK;
 	for (uint32_t i = 0; r == 0 && c == CUDA_OK && i < o->mem.l.n; i++) {
@@ -167,12 +167,12 @@ static int command_reference(struct oracle_gpu *o, const double *scalars, struct
 		if (b->kind != MEM_INPUT)
 			continue;
 		c = b->bytes ? cu.MemcpyDtoH(at, payload(o, i), b->bytes) : CUDA_OK;
-		at += b->bytes;
+		at += oracle_step(b->bytes);
 	}
 	if (r == 0 && c == CUDA_OK)
 		r = oracle_command(o->spec, o->kit->dir, &o->axes, host, scalars, ref, e);
 	at = ref;
-	for (int i = 0; r == 0 && c == CUDA_OK && i < o->spec->noutputs; at += o->ref.bytes[i], i++)
+	for (int i = 0; r == 0 && c == CUDA_OK && i < o->spec->noutputs; at += oracle_step(o->ref.bytes[i]), i++)
 		r = put(o, o->ref.out + o->ref.off[i], at, o->ref.bytes[i], e);
 	rng_wipe(host, in);
 	free(host);

@@ -132,7 +132,7 @@ void oracle_expose(struct oracle *o, int behind)
 			else
 				memcpy(o->mem.rw + b->offset + k * w, ref + k % n * w, w);
 		}
-		ref += n * step;
+		ref += oracle_step(n * step);
 	}
 	memcpy(o->mem.want, o->mem.rw, o->mem.l.rw_bytes);
 }

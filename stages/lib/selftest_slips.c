@@ -104,6 +104,20 @@ static int found(struct play *p, struct err *e)
 	return rc;
 }
 
+/* Last of all: with the stage key given away the checker draws nothing any more. */
+static int published(struct play *p, struct err *e)
+{
+	struct axes axes;
+	char key[HASH_HEX];
+	struct err no = {0};
+
+	if (checker_subkey(p->checker, key, e) < 0)
+		return -1;
+	int more = checker_draw(p->checker, CHECKER_HELD_OUT, 1, !selftest_on_gpu(p), &axes, &no) == 0;
+	selftest_say(p->t, !more, "key.published", "nothing is drawn from a key that is public", more ? "DRAWN" : "yes");
+	return 0;
+}
+
 int selftest_slips(struct play *p, struct err *e)
 {
 	int rc = found(p, e);
@@ -114,7 +128,7 @@ int selftest_slips(struct play *p, struct err *e)
 	for (size_t i = 0; i < sizeof SLIPS / sizeof *SLIPS && rc == 0; i++)
 		if (!selftest_on_gpu(p) || SLIPS[i].where == EVERYWHERE || (SLIPS[i].where == FAULTS && p->t->talk))
 			rc = slip(p, &SLIPS[i], e);
-	return rc;
+	return rc == 0 ? published(p, e) : rc;
 }
 
 /* ---- inputs ---- */

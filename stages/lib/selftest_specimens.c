@@ -114,6 +114,12 @@ static void zeros(const struct spoil *s)
 	memset(s->got, 0, s->buf->bytes);
 }
 
+/* As much again lies behind it. */
+static void from_behind(const struct spoil *s)
+{
+	memcpy(s->got, s->got + s->buf->bytes, s->buf->bytes);
+}
+
 static void out_of_range(const struct spoil *s)
 {
 	store(s, s->n - 1, 1 << 20);
@@ -193,7 +199,7 @@ const struct specimen SPECIMENS[] = {
 	{"judge.unwritten", "integers that were there before", "unwritten", "number", NULL, NULL, 0, 0, 0, 0, 0, 1},
 	{"poison.outputs", "the right outputs of the rep before, nothing written", "unwritten", NULL, NULL, NULL,
 	 0, 0, 0, 0, 0, 2},
-	{"reference.apart", "nothing written anywhere", "unwritten", NULL, NULL, NULL, 0, 0, 0, 1, 0, 2},
+	OUT("reference.apart", "the answer looked for behind the buffer", "any", "sum", from_behind),
 	OUT("judge.index", "an index past the end", "index", "best", out_of_range),
 	OUT("judge.index", "an index below zero", "index", "best", negative),
 	OUT("judge.ties", "the index of a smaller element", "ties", "best", neighbour),

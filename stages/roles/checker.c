@@ -11,6 +11,7 @@
 #include "buf.h"
 #include "checker_part.h"
 #include "checker_wire.h"
+#include "defence.h"
 #include "child_call.h"
 #include "file.h"
 #include "gpu_copy.h"
@@ -70,6 +71,12 @@ static void work_key(const struct checker_open *q, uint8_t out[32])
 
 /* ---- requests ---- */
 
+/* Who has the stage key knows every input that could still be drawn. */
+static int is_published(void)
+{
+	return published && DEFENCE("key.published");
+}
+
 static uint64_t next_word(void *ctx)
 {
 	return rng_u64(ctx);
@@ -80,7 +87,7 @@ static int draw(const struct checker_open *q, struct axes *out, struct err *e)
 	struct rng r;
 	uint8_t key[32];
 
-	if (published)
+	if (is_published())
 		return err_set(e, EX_HARNESS, "the stage key is public: no more drawing");
 	if (q->mode == CHECKER_HELD_OUT) {
 		work_key(q, key);
@@ -222,7 +229,7 @@ static int serve(const struct checker_request *q, struct checker_reply *r, struc
 		work_close(o);
 		return 0;
 	case CHECKER_OP_PREPARE:
-		if (published)
+		if (is_published())
 			return err_set(e, EX_HARNESS, "the stage key is public: no more inputs");
 		return on_gpu ? oracle_gpu_prepare(o->gpu, &q->prep, r->scalars, e)
 			      : oracle_prepare(o->emu, &q->prep, r->scalars, e);
