@@ -124,8 +124,8 @@ static const char *launch_check(const struct emu_launch *l, unsigned i)
 		if (!l->grid[d] || l->grid[d] > grid_max[d] || !l->block[d] ||
 		    l->block[d] > block_max[d] || blocks > 1ull << 40)
 			return WRONG("launch %u: grid or block out of range", i);
-		if (l->cluster[d] != 1)
-			return WRONG("launch %u: clusters are not emulable", i);
+		if (l->cluster[d] == 0)
+			return WRONG("launch %u: a cluster of no blocks", i);
 	}
 	if (threads > EMU_MAX_THREADS)
 		return WRONG("launch %u: %llu threads in a block", i, (unsigned long long)threads);
@@ -295,6 +295,9 @@ void script_run(const struct emu_command *c)
 	const struct emu_launch *before = NULL;
 	for (unsigned i = 0; i < script->n_launches; i++) {
 		const struct emu_launch *l = &launches[i];
+		/* A plan for a GPU is right to have them; what it needs is a GPU. */
+		if (l->cluster[0] * l->cluster[1] * l->cluster[2] != 1)
+			report_fail(EMU_NOT_EMULABLE, 0, 0, NULL, "launch %u: clusters are not emulable", i);
 		if (!before || memcmp(before->block, l->block, sizeof l->block))
 			order_make(l, c);
 		before = l;
