@@ -34,7 +34,9 @@ sample() {
 	while [ ! -e "$T/stop" ]; do
 		grep -l -a -F -f "$T/key" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | while read -r file; do
 			pid=${file#/proc/}
-			echo "${file##*/} $(cat "/proc/${pid%%/*}/comm" 2>/dev/null)"
+			name=$(cat "/proc/${pid%%/*}/comm" 2>/dev/null)
+			# it may have become another program between the two looks: then it has that one's name
+			grep -q -a -F -f "$T/key" "$file" 2>/dev/null && echo "${file##*/} $name"
 		done >>"$T/hits"
 		echo x >>"$T/rounds"
 	done
