@@ -316,12 +316,13 @@ static int rules_fill(int set, const struct confine *c, int view, uint64_t handl
 	}
 	if (!c->proc)
 		return 0;
-	/* In a process namespace of its own, whose first process it is, there is nobody else to see;
+	/* A driver names its threads by fopen(".../comm", "w"), which truncates.
+	 * In a process namespace of its own, whose first process it is, there is nobody else to see;
 	 * an older /proc shows strangers. */
 	char self[16] = "";
 	int own = view && readlink("/proc/self", self, sizeof self - 1) == 1 && self[0] == '1';
 	const char *proc = own ? "/proc" : "/proc/self";
-	return rule_add(set, proc, rights(CONFINE_READ) | (c->proc > 1 ? (uint64_t)FS_WRITE : 0), handled, e);
+	return rule_add(set, proc, rights(CONFINE_READ) | (c->proc > 1 ? (uint64_t)(FS_WRITE | FS_TRUNCATE) : 0), handled, e);
 }
 
 int confine_landlock_abi(void)

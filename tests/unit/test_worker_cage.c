@@ -39,7 +39,7 @@ static void *name_thread(void *main_tid)
 	char path[96];
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)getpid(), *(int *)main_tid);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	named = fd >= 0 && write(fd, "worker", 6) == 6;
 	return NULL;
 }
