@@ -18,6 +18,7 @@
 #include "../stages/lib/record.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
+#include "../stages/lib/run_single.h"
 #include "../stages/lib/runs.h"
 #include "../stages/lib/selftest_record.h"
 #include "../stages/lib/spawn.h"
@@ -197,98 +198,14 @@ static const char *default_proposer(void)
 	return profile_ready("openai") ? "openai" : "sweep";
 }
 
-static void give(struct run_plan *p, int i, const char *path, const char *name)
-{
-	if (!file_exists(path))
-		die(EX_BADUSE, "'%s' does not exist", path);
-	p->given[i][0] = path;
-	p->given[i][1] = name;
-}
-
-static cJSON *origin_of(const char *kind, const char *key, const char *value)
-{
-	cJSON *o = cJSON_CreateObject();
-	cJSON_AddStringToObject(o, "kind", kind);
-	cJSON_AddStringToObject(o, key, value);
-	return o;
-}
-
-static void plan_files(struct run_plan *p, const char *kind, const char *kernel, const char *plan,
-		       const char *from)
-{
-	give(p, 0, kernel, "kernel.cu");
-	if (plan) /* without one, the champion's or the baseline's plan is kept */
-		give(p, 1, plan, "plan.json");
-	p->proposer = "manual";
-	p->origin = origin_of(kind, "from", from);
-}
-
-/* redo: the recorded reply again, in a trial of its own that says where it comes from. */
-static void plan_redo(struct run_plan *p)
-{
-	struct trial t;
-	struct err e;
-	const char *id = given("TRIAL");
-	if (!id || !trial_id_ok(id))
-		die(EX_BADUSE, "redo which trial? TRIAL=0042");
-	if (trial_read(id, &t, &e))
-		die_err(&e);
-	if (!given("SPEC"))
-		p->spec = xstrdup(t.spec);
-	if (!given("DEVICE")) /* "cuda" may be another GPU today */
-		p->device = xstrdup(device_class_of(t.device) == DEVICE_CUDA ? "cuda" : t.device);
-	trial_free(&t);
-	static char reply[TRIAL_PATH];
-	trial_path(reply, id, "a0/reply.txt");
-	if (!file_exists(reply)) { /* a sweep or a file of somebody's: its sources are the reply */
-		plan_files(p, "adopt", xasprintf("trials/%s/a0/candidate/kernel.cu", id),
-			   xasprintf("trials/%s/a0/candidate/plan.json", id), id);
-		return;
-	}
-	give(p, 0, reply, "reply.txt");
-	p->proposer = "replay";
-	p->origin = origin_of("redo", "trial", id);
-}
-
-/* adopt: a trial's record (its final choice, else its first attempt), a champion's folder, or any
- * folder with the two files. A record says which problem it is for. */
-static void plan_adopt(struct run_plan *p, const char *from)
-{
-	static const char *const inside[] = {"candidate/", "", "a0/candidate/"};
-	static char kernel[3][TRIAL_PATH];
-	int i = 0;
-	for (; i < 3; i++) {
-		snprintf(kernel[i], sizeof kernel[i], "%.200s/%skernel.cu", from, inside[i]);
-		if (file_exists(kernel[i]))
-			break;
-	}
-	if (i == 3)
-		die(EX_BADUSE, "'%s' holds no kernel.cu, and no candidate/ of a trial's record", from);
-	struct err e;
-	char *claim = xasprintf("%s/trial.json", from);
-	cJSON *j = given("SPEC") || !file_exists(claim) ? NULL : json_read(claim, &JSON_OURS, NULL, &e);
-	const char *spec = json_get_str(j, "spec", NULL);
-	if (spec && trial_name_ok(spec))
-		p->spec = xstrdup(spec);
-	cJSON_Delete(j);
-	free(claim);
-	plan_files(p, "adopt", kernel[i], xasprintf("%s/%splan.json", from, inside[i]), from);
-}
-
 static void plan_single(struct run_plan *p, enum mode mode)
 {
-	if (mode == REDO) {
-		plan_redo(p);
-	} else if (mode == TRY) {
-		if (!given("KERNEL"))
-			die(EX_BADUSE, "try what? KERNEL=file.cu PLAN=file.json");
-		plan_files(p, "try", given("KERNEL"), given("PLAN"), given("KERNEL"));
-	} else {
-		const char *from = given("FROM");
-		if (!from)
-			die(EX_BADUSE, "adopt what? FROM=a trial's record, or a folder with kernel.cu and plan.json");
-		plan_adopt(p, from);
-	}
+	struct err e;
+	const int spec = given("SPEC") != NULL;
+	if (mode == REDO   ? run_redo(p, given("TRIAL"), spec, given("DEVICE") != NULL, &e)
+	    : mode == TRY  ? run_try(p, given("KERNEL"), given("PLAN"), &e)
+			   : run_adopt(p, given("FROM"), spec, &e))
+		die_err(&e);
 	p->n = 1;
 	p->width = 1;
 }
