@@ -4,7 +4,8 @@
  * A reader of untrusted bytes: every offset is checked, nothing is executed, no driver is needed.
  * cubin_parse reads entries with their parameters, registers, shared and local memory, and the data
  * sections; cubin_gate says no with a reason code of guard.*; ptx_gate looks at the PTX of the same
- * compile (all machine code comes from it: threats.md T16, T17, P06).
+ * compile (all machine code comes from it: threats.md T16, T17, P06), also for what a kernel does with the
+ * addresses of variables (cubin_state.c).
  *
  * EX_BADINPUT for bytes that are no such ELF.
  *

@@ -1,5 +1,5 @@
 /*
- * cubin_part.h - what cubin.c, cubin_note.c, cubin_gate.c and cubin_ptx.c share.
+ * cubin_part.h - what cubin.c, cubin_note.c, cubin_gate.c, cubin_ptx.c and cubin_state.c share.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,5 +38,11 @@ int ptx_is(const struct ptx_word *w, const char *text);
 /* Names of `.global` variables that stand more than once in the module: code or data can reach them.
  * As a JSON array, sorted. */
 cJSON *ptx_live_globals(const char *ptx, size_t len);
+
+/* ---- cubin_state.c ---- */
+
+/* 0 fine; 1: the address of a variable, a constant or a parameter is used for more than to read there, and code and
+ * text say where. A part of ptx_gate. */
+int ptx_state(const char *ptx, size_t len, char code[48], char text[256]);
 
 #endif

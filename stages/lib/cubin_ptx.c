@@ -167,7 +167,7 @@ int ptx_gate(const char *ptx, size_t len, const char *const *entries, size_t n, 
 			 w.s[0] == '@' || guard == 2;
 		guard = guard == 1;
 	}
-	return 0;
+	return DEFENCE("guard.module_state") ? ptx_state(ptx, len, code, text) : 0;
 }
 
 int ptx_clocks(const char *ptx, size_t len)

@@ -114,7 +114,6 @@ enum { CU_EVENT_EXTERNAL = 1, CU_STREAM_NON_BLOCKING = 1, CU_CAPTURE_THREAD = 1,
 	X(FuncGetAttribute, cuFuncGetAttribute, (int *, int, CUfunction)) \
 	X(FuncSetAttribute, cuFuncSetAttribute, (CUfunction, int, int)) \
 	X(FuncGetParamInfo, cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
-	X(MemGetAddressRange, cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr)) \
 	X(MemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
 	X(MemFree, cuMemFree_v2, (CUdeviceptr)) \
 	X(MemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *)) \

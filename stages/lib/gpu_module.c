@@ -8,7 +8,6 @@
  */
 #include "buf.h"
 #include "cubin.h"
-#include "gpu_region.h"
 #include "gpu_run.h"
 
 #include <stdio.h>
@@ -29,30 +28,10 @@ static int global_find(const struct gpu_module *m, const struct cubin_global *c,
 	return cu.ModuleGetGlobal(&g->at, &g->bytes, m->module, c->name) == CUDA_OK && g->bytes == c->bytes;
 }
 
-/* What lies around it is kept from now on. */
-static int note(struct gpu_module *m, const struct gpu_global *g, struct err *e)
-{
-	if (m->nnoted == GPU_GLOBALS)
-		return 0;
-	if (gpu_region_note(g->at, g->bytes, e))
-		return -1;
-	m->noted[m->nnoted].at = g->at;
-	m->noted[m->nnoted++].bytes = g->bytes;
-	return 0;
-}
-
-static void notes_drop(struct gpu_module *m)
-{
-	for (int i = 0; i < m->nnoted; i++)
-		gpu_region_forget(m->noted[i].at, m->noted[i].bytes);
-	m->nnoted = 0;
-}
-
-static int globals_find(struct gpu_module *m, struct err *e)
+static void globals_find(struct gpu_module *m)
 {
 	const struct cubin *c = m->cubin;
 
-	m->nglobals = 0;
 	m->reload = c->hidden > 0;
 	for (int i = 0; i < c->nglobals; i++) {
 		struct gpu_global g = {0};
@@ -62,17 +41,11 @@ static int globals_find(struct gpu_module *m, struct err *e)
 		int found = m->nglobals < GPU_GLOBALS && global_find(m, &c->global[i], &g);
 		for (int k = 0; k < m->nglobals; k++)
 			twice |= m->global[k].at == g.at;
-		if (found && note(m, &g, e))
-			return -1;
 		if (found && !twice)
 			m->global[m->nglobals++] = g;
 		else
 			m->reload = 1;
 	}
-	/* nothing to copy back into a module that is loaded anew */
-	if (m->reload)
-		m->nglobals = 0;
-	return 0;
 }
 
 static int images_map(struct gpu_module *m, size_t bytes, struct err *e)
@@ -126,9 +99,6 @@ int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char te
 {
 	memset(m, 0, sizeof *m);
 	text[0] = 0;
-	/* what kernels left beside variables must not be in the copy that is taken below */
-	if (gpu_regions_put_now(e))
-		return -1;
 	m->bytes = xmalloc(len + 1);
 	memcpy(m->bytes, cubin, len);
 	((char *)m->bytes)[len] = 0;
@@ -145,11 +115,12 @@ int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char te
 	m->cubin = xcalloc(1, sizeof *m->cubin);
 	int rc = cubin_parse(m->bytes, m->len, m->cubin, e);
 	if (rc == 0)
-		rc = globals_find(m, e);
+		globals_find(m);
+	/* nothing to copy back into a module that is loaded anew */
+	if (rc == 0 && m->reload)
+		m->nglobals = 0;
 	if (rc == 0)
 		rc = images_take(m, e);
-	if (rc == 0)
-		rc = gpu_regions_take(e);
 	if (rc)
 		gpu_module_unload(m);
 	return rc;
@@ -157,11 +128,6 @@ int gpu_module_load(struct gpu_module *m, const void *cubin, size_t len, char te
 
 void gpu_module_unload(struct gpu_module *m)
 {
-	struct err e = {0};
-
-	/* a context that is dead fails here, and it does not matter */
-	gpu_regions_put_now(&e);
-	notes_drop(m);
 	if (m->images) {
 		cu.MemUnmap(m->images, m->images_len);
 		cu.MemAddressFree(m->images, m->images_len);
@@ -170,7 +136,6 @@ void gpu_module_unload(struct gpu_module *m)
 		cu.MemRelease(m->images_handle);
 	if (m->module)
 		cu.ModuleUnload(m->module);
-	gpu_regions_take(&e);
 	free(m->bytes);
 	free(m->cubin);
 	memset(m, 0, sizeof *m);
@@ -178,16 +143,11 @@ void gpu_module_unload(struct gpu_module *m)
 
 int gpu_module_again(struct gpu_module *m, struct err *e)
 {
-	if (gpu_regions_put_now(e))
-		return -1;
-	notes_drop(m);
 	CUresult r = cu.ModuleUnload(m->module);
 
 	m->module = NULL;
 	if (r == CUDA_OK)
 		r = cu.ModuleLoadData(&m->module, m->bytes);
 	m->loads++;
-	if (r)
-		return cuda_fail(e, "cuModuleLoadData", r);
-	return globals_find(m, e) || gpu_regions_take(e) ? -1 : 0;
+	return r ? cuda_fail(e, "cuModuleLoadData", r) : 0;
 }

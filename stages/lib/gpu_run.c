@@ -7,7 +7,6 @@
 #include "buf.h"
 #include "cubin.h"
 #include "defence.h"
-#include "gpu_region.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,28 +332,15 @@ void gpu_scalar(struct gpu_prepared *p, int index, const void *data, int n)
 				memcpy(p->launch[i].value[k].b, data, (size_t)n);
 }
 
-/* `kept`: those too that are put back with the memory around them. */
-static int restore(struct gpu_prepared *p, int kept, CUstream s, struct err *e)
+int gpu_restore(struct gpu_prepared *p, CUstream s, struct err *e)
 {
 	for (int i = 0; DEFENCE("image.restore") && i < p->m->nglobals; i++) {
 		const struct gpu_global *g = &p->m->global[i];
-		if (!kept && gpu_region_holds(g->at, g->bytes))
-			continue;
 		CUresult r = cu.MemcpyDtoDAsync(g->at, g->image, g->bytes, s);
 		if (r)
 			return cuda_fail(e, "cuMemcpyDtoDAsync", r);
 	}
 	return 0;
-}
-
-int gpu_restore_named(struct gpu_prepared *p, CUstream s, struct err *e)
-{
-	return restore(p, 1, s, e);
-}
-
-int gpu_restore(struct gpu_prepared *p, CUstream s, struct err *e)
-{
-	return gpu_regions_put(s, e) || restore(p, 0, s, e) ? -1 : 0;
 }
 
 int gpu_reload(struct gpu_prepared *p, struct err *e)

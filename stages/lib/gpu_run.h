@@ -7,9 +7,7 @@
  *   gpu_module_load     a cubin, and where its globals lie
  *   gpu_prepare         plan numbers + addresses -> argument arrays, tensor maps, function attributes
  *     gpu_scalar          a scalar input changed
- *     gpu_restore         globals back to their image, with the memory around them where that is kept
- *                         (gpu_region.h): a plan's state never survives a rep
- *     gpu_restore_named   the globals alone
+ *     gpu_restore         globals back to their image (a plan's state never survives a rep)
  *     gpu_enqueue         workspaces zeroed, launches in order, on a stream (may be capturing)
  *   gpu_prepared_free, gpu_module_unload
  *
@@ -38,11 +36,6 @@ struct gpu_module {
 	CUdeviceptr images;  /* a mapping of their own */
 	size_t images_len;
 	CUmemHandle images_handle;
-	int nnoted;  /* of them and others: kept with what is around them */
-	struct {
-		CUdeviceptr at;
-		size_t bytes;
-	} noted[GPU_GLOBALS];
 	int reload;  /* a writable global cannot be reached by name: restore by loading the module anew */
 	int loads;   /* how often that was done: functions of an earlier load are gone */
 	void *bytes; /* cubin, kept for that */
@@ -68,7 +61,6 @@ void gpu_scalar(struct gpu_prepared *p, int index, const void *data, int n);
 /* Copies only, so a stream may be capturing, unless the module has `reload` set: then call
  * gpu_reload before (it does nothing for others). */
 int gpu_restore(struct gpu_prepared *p, CUstream s, struct err *e);
-int gpu_restore_named(struct gpu_prepared *p, CUstream s, struct err *e);
 int gpu_reload(struct gpu_prepared *p, struct err *e);
 int gpu_enqueue(struct gpu_prepared *p, CUstream s, char text[GPU_TEXT], struct err *e);
 void gpu_prepared_free(struct gpu_prepared *p);

@@ -69,7 +69,7 @@ static const struct reason table[] = {
 	{"guard.lexical",
 	 "text that compilers read differently: trigraph, stray backslash, unterminated literal"},
 	{"guard.limits", "a launch exceeds a limit of the device or the spec"},
-	{"guard.module_state", "the module has variables of its own that live across launches"},
+	{"guard.module_state", "the module has variables of its own that live across launches, or could write beside some"},
 	{"guard.no_entries", "the plan launches nothing at one of the workloads"},
 	{"guard.opcode", "the module uses an instruction that kernels may not use"},
 	{"guard.plan", "plan.json breaks the plan grammar or does not fit the spec"},

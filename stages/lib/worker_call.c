@@ -48,11 +48,6 @@ const char *worker_isolation(const struct worker *w)
 	return w->isolation;
 }
 
-uint64_t worker_kept(const struct worker *w)
-{
-	return w->kept;
-}
-
 /* ---- packets ---- */
 
 static int send_all(struct worker *w, const int *fd, int nfds)

@@ -86,8 +86,6 @@ int worker_start(struct worker **w, const struct worker_opts *o, struct err *e);
 void worker_stop(struct worker *w);
 int worker_alive(const struct worker *w);
 const char *worker_isolation(const struct worker *w);
-/* How much of the memory that modules keep their variables in is put back before each rep; 0: named variables alone. */
-uint64_t worker_kept(const struct worker *w);
 
 int worker_map(struct worker *w, int mem, const struct mem_layout *l, const int *fd, struct err *e);
 int worker_unmap(struct worker *w, int mem, struct err *e);

@@ -14,7 +14,6 @@ struct worker {
 	int fd, dead;
 	int64_t timeout_ns;
 	int windows[WORKER_SLOTS];
-	uint64_t kept;
 	char isolation[CONFINE_LIST], end[96];
 	struct worker_request q;
 	struct worker_reply r;

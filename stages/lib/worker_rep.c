@@ -6,7 +6,6 @@
 #include "worker_rep.h"
 
 #include "defence.h"
-#include "gpu_region.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,57 +102,7 @@ static int flush_close(struct rep *r, uint64_t mapped, struct err *e)
 	return 0;
 }
 
-/* A graph of our own kernels, made, launched and updated: does the driver write into the memory of modules as it
- * does so? Then that memory is not only theirs, and must not be put back. */
-static int quiet_graph(struct rep *r, struct err *e)
-{
-	CUgraphExec exec = NULL;
-
-	for (int i = 0; i < 2; i++) {
-		CUgraph g = NULL;
-		CUgraphUpdate u = {0};
-		TRY(StreamBeginCapture, r->stream, CU_CAPTURE_THREAD);
-		int rc = rep_flush(r, e);
-		TRY(StreamEndCapture, r->stream, &g);
-		if (rc)
-			return -1;
-		if (!exec)
-			TRY(GraphInstantiate, &exec, g, 0);
-		else
-			TRY(GraphExecUpdate, exec, g, &u);
-		TRY(GraphDestroy, g);
-		TRY(GraphLaunch, exec, r->stream);
-		TRY(StreamSynchronize, r->stream);
-	}
-	for (int i = 0; i < gpu_regions(); i++)
-		if (rep_same(r, REP_BESIDE, gpu_region(i)->at, gpu_region(i)->image, gpu_region(i)->bytes, e))
-			return -1;
-	TRY(StreamSynchronize, r->stream);
-	TRY(GraphExecDestroy, exec);
-	return 0;
-}
-
-static int regions_open(struct rep *r, int page, struct err *e)
-{
-	int changed[REP_NOTES] = {0};
-	CUdeviceptr at = 0;
-	size_t bytes = 0;
-
-	/* no such variable: nothing is known of where modules keep theirs */
-	if (cu.ModuleGetGlobal(&at, &bytes, r->module, "ts_anchor") != CUDA_OK)
-		return 0;
-	gpu_regions_open(page ? GPU_REGIONS_PAGE : GPU_REGIONS_DRIVER);
-	TRY(MemsetD8Async, r->small, 0, r->small_bytes, r->stream);
-	if (gpu_region_note(at, bytes, e) || gpu_regions_take(e) || quiet_graph(r, e) || rep_changed(r, changed, e) ||
-	    gpu_regions_put_now(e))
-		return -1;
-	r->kept = changed[REP_BESIDE] ? 0 : gpu_regions() ? gpu_region(0)->bytes : 0;
-	if (!r->kept)
-		gpu_regions_close();
-	return 0;
-}
-
-int rep_open(struct rep *r, CUdevice dev, const void *cubin, int page, struct err *e)
+int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e)
 {
 	int l2 = 0;
 
@@ -176,7 +125,7 @@ int rep_open(struct rep *r, CUdevice dev, const void *cubin, int page, struct er
 	if (map(&r->flush, &mapped, e) || map(&r->small, &r->small_bytes, e))
 		return -1;
 	TRY(MemsetD8Async, r->flush, 0x3c, r->flush_bytes, r->stream);
-	if (canary(r, e) || flush_close(r, mapped, e) || regions_open(r, page, e))
+	if (canary(r, e) || flush_close(r, mapped, e))
 		return -1;
 	/* Lines that a kernel asks to keep must not outlive its rep (h200-facts.md 2); a GPU without such a
 	 * limit has no such lines. */
@@ -238,9 +187,9 @@ int rep_flush(struct rep *r, struct err *e)
 	return 0;
 }
 
-int rep_same(struct rep *r, enum rep_note n, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e)
+int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e)
 {
-	CUdeviceptr changed = r->small + CHANGED + 4 * n;
+	CUdeviceptr changed = r->small + CHANGED;
 	void *args[] = {&p, &q, &bytes, &changed};
 	CUlaunch l = {.grid = {(uint32_t)r->sms, 1, 1}, .block = {512, 1, 1}, .stream = r->stream};
 
@@ -248,13 +197,12 @@ int rep_same(struct rep *r, enum rep_note n, CUdeviceptr p, CUdeviceptr q, uint6
 	return 0;
 }
 
-int rep_changed(struct rep *r, int changed[REP_NOTES], struct err *e)
+int rep_changed(struct rep *r, int *changed, struct err *e)
 {
-	uint32_t word[REP_NOTES] = {0};
+	uint32_t word = 0;
 
-	TRY(MemcpyDtoH, word, r->small + CHANGED, sizeof word);
-	for (int i = 0; i < REP_NOTES; i++)
-		changed[i] = word[i] != 0;
+	TRY(MemcpyDtoH, &word, r->small + CHANGED, sizeof word);
+	*changed = word != 0;
 	return 0;
 }
 

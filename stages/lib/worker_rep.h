@@ -33,22 +33,19 @@ struct rep {
 	uint64_t l2, flush_bytes;
 	CUdeviceptr flush, small; /* flush: read-only once open; small: counters of the scrubs, then a sink */
 	uint64_t small_bytes;     /* the whole mapping */
-	uint64_t kept;            /* bytes of module memory that are put back whole; 0: variables alone */
 	CUevent dummy, start, stop;
 	int capturing; /* set by who lets the stream capture */
 };
 
-/* EX_AGAIN, saying that the GPU is not healthy, when the canary is not right. `page`: the memory of modules is
- * kept in whole pieces of 2 MiB (gpu_region.h), else as far as the driver says that it goes. */
-int rep_open(struct rep *r, CUdevice dev, const void *cubin, int page, struct err *e);
+/* EX_AGAIN, saying that the GPU is not healthy, when the canary is not right. */
+int rep_open(struct rep *r, CUdevice dev, const void *cubin, struct err *e);
 /* Which scrub a kernel with that much local memory a thread needs: 0 none, 1..REP_LOCALS, -1 too much. */
 int rep_local(uint64_t bytes);
 int rep_scrub(struct rep *r, uint64_t seed, int local, struct err *e);
 int rep_flush(struct rep *r, struct err *e);
 /* Enqueue: notes if two pieces of memory differ; after the rep, did any? Forgotten by the next scrub. */
-enum rep_note { REP_VARIABLES, REP_BESIDE, REP_NOTES };
-int rep_same(struct rep *r, enum rep_note n, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e);
-int rep_changed(struct rep *r, int changed[REP_NOTES], struct err *e);
+int rep_same(struct rep *r, CUdeviceptr p, CUdeviceptr q, uint64_t bytes, struct err *e);
+int rep_changed(struct rep *r, int *changed, struct err *e);
 /* Start and stop of a window, with the dummy event before it. */
 int rep_begin(struct rep *r, struct err *e);
 int rep_end(struct rep *r, struct err *e);

@@ -7,7 +7,6 @@
 
 #include "defence.h"
 #include "dtype.h"
-#include "gpu_region.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +31,7 @@ static struct memory {
 
 static struct slot {
 	int used, windows, local;
-	int ran, restores; /* restores: launches change their variables (1), or what is beside them (2): each window
-			    * puts that back first */
+	int ran, restores; /* restores: launches change their variables, so each window puts them back first */
 	struct gpu_module module;
 	struct gpu_prepared *ready[WORKER_WINDOWS];
 	int32_t mem[WORKER_WINDOWS], scalar_type[CHECKER_SCALARS];
@@ -286,27 +284,8 @@ static int local_most(void)
 	return most;
 }
 
-/* Are variables as they were, and, once they are put back, what lies beside them? */
-static int state_look(struct rep *rep, struct slot *s, struct err *e)
-{
-	for (int i = 0; i < s->module.nglobals; i++) {
-		const struct gpu_global *g = &s->module.global[i];
-		if (rep_same(rep, REP_VARIABLES, g->at, g->image, g->bytes, e))
-			return -1;
-	}
-	if (gpu_regions() && gpu_restore_named(s->ready[0], rep->stream, e))
-		return -1;
-	for (int i = 0; i < gpu_regions(); i++) {
-		const struct gpu_region *g = gpu_region(i);
-		if (rep_same(rep, REP_BESIDE, g->at, g->image, g->bytes, e))
-			return -1;
-	}
-	return 0;
-}
-
-/* One window has ended and the next one begins. What a launch left in a variable or beside it, or did ahead in
- * another window's outputs, must not serve the next: in a rep that looks, the first is noticed and the second
- * spoilt. */
+/* One window has ended and the next one begins. What a launch left in a variable, or did ahead in another
+ * window's outputs, must not serve the next: in a rep that looks, the first is noticed and the second spoilt. */
 static int between(struct rep *rep, struct slot *s, int next, const struct worker_request *q, int look,
 		   struct err *e)
 {
@@ -314,9 +293,12 @@ static int between(struct rep *rep, struct slot *s, int next, const struct worke
 
 	if (!DEFENCE("window.between"))
 		return 0;
-	if (look && state_look(rep, s, e))
-		return -1;
-	if (l && s->restores && (s->restores > 1 ? gpu_restore : gpu_restore_named)(s->ready[next], rep->stream, e))
+	for (int i = 0; look && i < s->module.nglobals; i++) {
+		const struct gpu_global *g = &s->module.global[i];
+		if (rep_same(rep, g->at, g->image, g->bytes, e))
+			return -1;
+	}
+	if (l && s->restores && gpu_restore(s->ready[next], rep->stream, e))
 		return -1;
 	for (uint32_t i = 0; q->look && l && i < l->n; i++) {
 		const struct mem_buf *b = &l->buf[i];
@@ -421,8 +403,7 @@ static int rep_run(struct rep *rep, struct slot *s, const struct worker_request 
 		return -1;
 	int local = local_most();
 	uint64_t shape = ((s->shape * 31 + (uint64_t)local) * 2 + (q->untimed != 0)) * 2 + (q->drain != 0);
-	shape = ((shape * 3 + (uint64_t)s->restores) * 2 + (look != 0)) * 2 + (q->look != 0);
-	shape = shape * 31 + (uint64_t)gpu_regions();
+	shape = ((shape * 2 + (s->restores != 0)) * 2 + (look != 0)) * 2 + (q->look != 0);
 	int rc = capture(rep, s, q, local, look, &g, text, e);
 	if (rc)
 		return rc < 0 ? -1 : outcome(r, WORKER_REFUSED, text);
@@ -436,21 +417,20 @@ static int rep_run(struct rep *rep, struct slot *s, const struct worker_request 
 
 int slot_run(struct rep *rep, const struct worker_request *q, struct worker_reply *r, struct err *e)
 {
-	int changed[REP_NOTES] = {0};
+	int changed = 0;
 
 	if (q->slot < 0 || q->slot >= WORKER_SLOTS || !slot[q->slot].used)
 		return err_set(e, EX_HARNESS, "slot %d is empty", q->slot);
 	struct slot *s = &slot[q->slot];
 	if (q->scalars_set)
 		scalars_set(s, q);
-	int look = s->windows > 1 && (s->module.nglobals > 0 || gpu_regions()) && s->restores < 2 && (q->look || !s->ran);
+	int look = s->windows > 1 && s->module.nglobals > 0 && !s->restores && (q->look || !s->ran);
 	int rc = rep_run(rep, s, q, look, r, e);
 	s->ran = 1;
-	if (rc || !look || rep_changed(rep, changed, e))
+	if (rc || !look || rep_changed(rep, &changed, e))
 		return rc || !look ? rc : -1;
-	int now = changed[REP_BESIDE] ? 2 : changed[REP_VARIABLES];
-	if (now <= s->restores)
+	if (!changed)
 		return 0;
-	s->restores = now; /* and this rep again, as all others will be */
+	s->restores = 1; /* and this rep again, as all others will be */
 	return rep_run(rep, s, q, 0, r, e);
 }

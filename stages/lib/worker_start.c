@@ -21,8 +21,6 @@
 
 /* The cage that worked last: a driver that does not start in one will not start in it again. */
 static int cage_known;
-/* A driver whose module memory is not readable in whole pieces of 2 MiB: seen by a worker that died of it. */
-static int pieces_unknown;
 
 /* Ours to compile: near the worker's own program. */
 static int rep_source(struct buf *text, struct err *e)
@@ -147,14 +145,12 @@ static int kernels_send(struct worker *w, struct err *e)
 		return -1;
 	memset(&w->q, 0, sizeof w->q);
 	w->q.cubin_len = cubin->len;
-	w->q.page = !pieces_unknown;
 	int rc = worker_ask_plain(w, WORKER_OP_START, &fd, 1, e);
-	w->kept = rc ? 0 : w->r.kept;
 	close(fd);
 	return rc;
 }
 
-static int start(struct worker **out, const struct worker_opts *o, struct err *e)
+int worker_start(struct worker **out, const struct worker_opts *o, struct err *e)
 {
 	*out = NULL;
 	for (int cage = cage_known; cage < WORKER_CAGES; cage++) {
@@ -173,15 +169,4 @@ static int start(struct worker **out, const struct worker_opts *o, struct err *e
 			return -1;
 	}
 	return -1;
-}
-
-int worker_start(struct worker **out, const struct worker_opts *o, struct err *e)
-{
-	int rc = start(out, o, e);
-
-	/* not for want of a driver or of memory: perhaps for what it read to keep the memory of modules */
-	if (rc == 0 || pieces_unknown || e->code != EX_HARNESS)
-		return rc;
-	pieces_unknown = 1;
-	return start(out, o, e);
 }

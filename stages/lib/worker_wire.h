@@ -34,7 +34,6 @@ struct worker_request {
 	int32_t slot, mem;
 	int32_t windows, mems[WORKER_WINDOWS];  /* LOAD */
 	uint64_t cubin_len, launches_len;       /* START, LOAD */
-	int32_t page;                           /* START: see rep_open */
 	int32_t scalar_type[CHECKER_SCALARS];   /* LOAD: enum dtype, DT_NONE for a tensor */
 	uint64_t scrub_seed;                    /* RUN */
 	int32_t untimed, drain, look, scalars_set;
@@ -51,7 +50,6 @@ struct worker_reply {
 	int64_t elapsed_ns;
 	char layers[CONFINE_LIST];  /* HELLO */
 	int32_t capability[2], driver; /* HELLO; driver 0: there is none to open, whatever the cage */
-	uint64_t kept;              /* START: see worker_kept */
 	struct worker_figures figures;
 	struct worker_ceilings ceilings;
 };

@@ -54,14 +54,13 @@ static const void *fd_map(int fd, uint64_t len, struct err *e)
 	return p;
 }
 
-static int do_start(const struct worker_request *q, const int *fd, int nfds, struct worker_reply *r, struct err *e)
+static int do_start(const struct worker_request *q, const int *fd, int nfds, struct err *e)
 {
 	const void *cubin = nfds == 1 && !started ? fd_map(fd[0], q->cubin_len, e) : NULL;
 
 	if (!cubin)
 		return nfds == 1 && !started ? -1 : err_set(e, EX_HARNESS, "not a start");
-	int rc = rep_open(&rep, dev, cubin, q->page, e);
-	r->kept = rep.kept;
+	int rc = rep_open(&rep, dev, cubin, e);
 	munmap((void *)(uintptr_t)cubin, (size_t)q->cubin_len);
 	started = rc == 0;
 	return rc;
@@ -93,7 +92,7 @@ static int serve(const struct worker_request *q, const int *fd, int nfds, struct
 	if (!started && q->op != WORKER_OP_START)
 		return err_set(e, EX_HARNESS, "the worker was not started");
 	switch (q->op) {
-	case WORKER_OP_START: return do_start(q, fd, nfds, r, e);
+	case WORKER_OP_START: return do_start(q, fd, nfds, e);
 	case WORKER_OP_MAP: return slot_map(q, fd, nfds, e);
 	case WORKER_OP_UNMAP: return slot_unmap(q, e);
 	case WORKER_OP_LOAD: return do_load(q, fd, nfds, r, e);

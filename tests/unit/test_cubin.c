@@ -103,7 +103,12 @@ static const struct sample HONEST[] = {
 	 "static_assert(std::is_same<int, int>::value, \"\"); }"},
 	{"tables", "ok", "__constant__ float t[16] = {1}; static const int q[4] = {1, 2, 3, 4};\n" K
 	 "(float *z, int i) { z[0] = t[i] + q[i & 3] + sinf(z[3]); }"},
-	{"a counter, put back before each rep", "ok", "__device__ int n;\n" K "(int *z) { *z = atomicAdd(&n, 1); }"},
+	{"tables everywhere", "ok", "static const float q[4] = {1, 2, 3, 4}; __device__ const int d[3] = {1, 2, 3};\n"
+	 "__constant__ float c[4] = {5, 6, 7, 8};\n" K "(float *z, int i) { static const float f[4] = {4, 3, 2, 1};"
+	 "const float *t = i > 4 ? q : f; z[0] = t[i & 3] + d[i % 3] + c[i & 3] + cosf(z[1]); for (const float *p = q; i-- > 0;)"
+	 "z[1] += *p++; }"},
+	{"a parameter by its address", "ok", "struct P { int a[32]; };\n" K "(const __grid_constant__ P p, int *z) {"
+	 "const int *at = z[0] ? p.a : p.a + 3; z[1] = at[z[2] & 7]; }"},
 };
 
 static const struct sample DISHONEST[] = {
@@ -129,6 +134,27 @@ static const struct sample DISHONEST[] = {
 	{"a constructor", "compile.error", "struct A { int v; __device__ A() { v = 5; } }; __device__ A a;\n" K
 	 "(int *z) { *z = a.v++; }"},
 	{"a large stash", "guard.module_state", "__device__ int n[20000];\n" K "(int *z, int i) { *z = n[i]++; }"},
+	{"a counter", "guard.module_state", "__device__ int n;\n" K "(int *z) { *z = atomicAdd(&n, 1); }"},
+	{"a store to a table", "guard.module_state", "__device__ const int n[4] = {1};\n" K "(int *z) { ((volatile int *)n)[*z] = 1; }"},
+	{"a store past a constant", "guard.module_state", "__constant__ int n[4];\n" K "(int *z) {"
+	 "asm volatile(\"{ .reg .u64 t; mov.u64 t, n; cvta.const.u64 t, t; st.u32 [t], %0; }\" :: \"r\"(*z + n[*z & 3])); }"},
+	{"a store past a parameter", "guard.module_state", K "(const __grid_constant__ int p, int *z) {"
+	 "((volatile int *)&p)[*z] = 1; }"},
+	{"an address as a number", "guard.module_state", "__device__ int n;\n" K "(int *z) { *z = (int)((size_t)&n >> 4); }"},
+	{"an address in memory", "guard.module_state", "__device__ int n;\n" K "(int **z) { *z = &n; }"},
+	{"an address in shared memory", "guard.module_state", "__device__ int n;\n" K "(int *z) { __shared__ int *p; p = &n;"
+	 "__syncthreads(); *(volatile int *)*(int *volatile *)&p = *z; }"},
+	{"an address in a table", "guard.module_state", "__device__ int n; __constant__ int *t[2] = {&n, &n};\n" K
+	 "(int *z) { *(volatile int *)t[*z & 1] = 3; }"},
+	{"an address through a call", "guard.module_state", "__device__ int n;\n"
+	 "__device__ __noinline__ void f(int *p, int v) { *(volatile int *)p = v; }\n" K "(int *z) { f(z[1] ? z : &n, *z); }"},
+	{"a variable that assembly declares", "guard.module_state", K "(int *z) {"
+	 "asm volatile(\"{ .global .u32 a, b; atom.global.add.u32 %0, [b], 1; }\" : \"=r\"(*z)); }"},
+	{"an address by its bits", "guard.module_state", "__device__ int n; __device__ const int two[2] = {0, 1};\n" K
+	 "(int *z) { *z = two[(size_t)&n >> *z & 1]; }"},
+	{"a copy into a variable", "guard.module_state", "__device__ int n[4];\n" K "(int *z) { __shared__ int s[4]; s[0] = *z;"
+	 "asm volatile(\"cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;\" :: \"l\"(n),"
+	 "\"r\"((unsigned)__cvta_generic_to_shared(s))); }"},
 	{"a variable that the host maps", "guard.module_state", "__managed__ int m[4];\n" K "(int *z) { m[0] = *z; *z = m[1]; }"},
 	{"memory from the stack", "guard.opcode", K "(int *z) { unsigned long long p;"
 	 "asm volatile(\"{ .reg .u64 t; alloca.u64 t, 512, 16; cvta.local.u64 %0, t; }\" : \"=l\"(p)); *z = *(int *)p; }"},
@@ -183,7 +209,8 @@ static void facts_are_read(void **state)
 	struct buf data = BUF_INIT;
 	(void)state;
 	need_toolkit();
-	struct box_result r = compile((struct box_request){.source = STATE, .entries = names, .entry_count = 2});
+	struct box_result r = compile((struct box_request){.source = STATE, .entries = names, .entry_count = 2,
+							     .trusted = 1});
 	assert_string_equal(r.code, "ok");
 	assert_non_null(strstr(r.compiler, "NVRTC"));
 	assert_true(hash_is_hex(r.ptx_sha256));
@@ -274,7 +301,7 @@ static void long_names_do_not_hide(void **state)
 		buf_addc(&source, 'x');
 	char *name = xstrdup(buf_str(&source) + strlen("__device__ int "));
 	buf_addf(&source, ";\n" K "(int *z) { *z = %s++; }", name);
-	struct box_result r = compile((struct box_request){.source = buf_str(&source)});
+	struct box_result r = compile((struct box_request){.source = buf_str(&source), .trusted = 1});
 	assert_string_equal(r.code, "ok");
 	read_module(&r, &data, &c);
 	assert_int_equal(c.hidden, 1);
@@ -512,6 +539,28 @@ static void ptx_rules(void **state)
 	assert_true(gate("{ mov.u32 %discard, discard; }", "ok")); /* a name, no instruction */
 	assert_true(gate("{ mov.u64 %rd1, %gridid; }", "guard.opcode"));
 	assert_true(gate("{ alloca.u64 %rd1, 512, 16; }", "guard.opcode"));
+	/* an address may be moved, offset and read from */
+#define G ".global .u32 n; .visible .entry k(.param .u64 a) { .reg .u64 t, u; "
+	assert_true(gate(G "mov.u64 t, n; add.s64 t, t, u; @!u ld.global.u32 %r1, [t+4]; st.global.u32 [u], %r1; }", "ok"));
+	assert_true(gate(G "mov.u64 t, n; x: { mad.wide.u32 u, %r1, 4, t; } ld.global.v2.u32 {%r1, %r2}, [u]; }", "ok"));
+	assert_true(gate(G "st.global.u32 [u], 1; add.s64 u, t, 4; mov.u64 t, n; }", "guard.module_state"));
+	assert_true(gate(G "st.global.u32 [n], 1; }", "guard.module_state"));
+	assert_true(gate(G "x: st.global.u32 [n+4], 1; }", "guard.module_state"));
+	assert_true(gate(G "@%p1 red.global.add.u32 [n], 1; }", "guard.module_state"));
+	assert_true(gate(G "add.s64 t, n, n; }", "guard.module_state"));
+	assert_true(gate(G "sub.s64 t, u, n; }", "guard.module_state"));
+	assert_true(gate(G "mov.b64 {%r1, %r2}, n; }", "guard.module_state"));
+	assert_true(gate(G "mov.u64 t, n; setp.gt.u64 %p1, t, u; }", "guard.module_state"));
+	assert_true(gate(G "ld.shared.u32 %r1, [n]; }", "guard.module_state"));
+	assert_true(gate(G "mov.u64 t, a; cvta.param.u64 t, t; st.u32 [t], 1; }", "guard.module_state"));
+	assert_true(gate(G "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [a, {%r1}], [%r2]; }", "ok"));
+	assert_true(gate(G "cp.async.ca.shared.global [n], [u], 4; }", "guard.module_state"));
+	assert_true(gate(G "cp.async.ca.shared.global [%r1], [n], 4; }", "ok"));
+	assert_true(gate(".visible .entry k() { .visible.global .u32 m; st.u32 [m], 1; }", "guard.module_state"));
+	assert_true(gate(".visible .entry k() { x:.global .u32 l, m; st.u32 [m], 1; }", "guard.module_state"));
+	assert_true(gate(".const .u64 p[2] = {generic(n), 0};", "guard.module_state"));
+	assert_true(gate(".const .f32 p[2] = {0f3F800000, -1.0}; " G "}", "ok"));
+#undef G
 	assert_true(gate(".visible .global .attribute(.managed) .align 4 .u32 m;", "guard.module_state"));
 	assert_true(gate("{ mov.u64 %rd1, %/**/gridid; }", "ok")); /* no such register: ptxas refuses it */
 	assert_true(gate("{ // mov.u64 %rd1, %gridid;\n /* %pm0 */ }", "ok"));

@@ -105,10 +105,11 @@ static void build(struct image *m, const char *entry, int us)
 	struct buf kernel = BUF_INIT, plan = BUF_INIT;
 	struct err e = {0};
 
-	/* Variables belong to a module: those that the host build uses must be there. */
+	/* Variables belong to a module: those that the host build uses must be there. That it writes them, guard does not
+	 * see: as if it had been got round. */
 	int state = !strcmp(entry, "add_counter") || !strcmp(entry, "add_lazy");
 	buf_addf(&kernel, KERNEL, state ? "__device__ int add_calls;\n__device__ int add_seed = 7;\n" : "", entry,
-		 state ? "\tout[0] += atomicAdd(&add_calls, 1) + atomicAdd(&add_seed, 1);\n" : "");
+		 state ? "\tout[0] += add_calls + add_seed;\n" : "");
 	buf_addf(&plan, PLAN, entry, us, entry);
 	if (image_text(m, spec, &kernel, &plan, "plan.json", &e) < 0 ||
 	    image_build_gpu(m, spec, SPEC_DIR, gpu.arch, NULL, &e) < 0)

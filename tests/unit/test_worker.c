@@ -215,52 +215,6 @@ static void globals_are_restored_between_windows(void **state)
 	worker_stop(w);
 }
 
-/* What lies beside a variable is the module's too. A copy that was taken while a kernel's words stood there would
- * bring them back: so modules come and go meanwhile. */
-static void memory_beside_variables_is_restored(void **state)
-{
-	(void)state;
-	struct worker *w = worker_new();
-	struct worker_result r;
-	struct worker_run q = {.scrub_seed = 1};
-	struct err e = {0};
-
-	assert_true(worker_kept(w) >= 8192);
-	load(w, 0, "add_beside", 1, 5, &r);
-	for (int i = 0; i < 8; i++) {
-		set_fill(0, 2);
-		run(w, 0, &q, &r);
-		assert_int_equal(r.outcome, WORKER_OK);
-		assert_int_equal(set_right(0, 2), N);
-		if (i == 2)
-			load(w, 1, "add_good", 1, 5, &r);
-		if (i == 3)
-			assert_int_equal(worker_unload(w, 1, &e), 0);
-		if (i == 5) {
-			assert_int_equal(worker_unload(w, 0, &e), 0);
-			load(w, 0, "add_beside", 1, 5, &r);
-		}
-	}
-	assert_int_equal(worker_unload(w, 0, &e), 0);
-	load(w, 0, "add_beside", MEMS, 5, &r);
-	for (int i = 0; i < 3; i++) {
-		for (int m = 0; m < MEMS; m++)
-			set_fill(m, (float)(i + m));
-		run(w, 0, &q, &r);
-		for (int m = 0; m < MEMS; m++)
-			assert_int_equal(set_right(m, (float)(i + m)), N);
-	}
-	artefact = &crowded; /* loaded anew before each rep */
-	load(w, 2, "add_beside", 1, 5, &r);
-	artefact = &cubin;
-	for (int i = 0; i < 3; i++) {
-		set_fill(0, 2);
-		run(w, 2, &q, &r);
-		assert_int_equal(set_right(0, 2), N);
-	}
-	worker_stop(w);
-}
-
 /* Variables that cannot all be put back: the module is loaded anew before each rep. */
 static void modules_are_reloaded(void **state)
 {
@@ -389,7 +343,6 @@ int main(void)
 		cmocka_unit_test(windows_have_memory_of_their_own),
 		cmocka_unit_test(globals_are_restored),
 		cmocka_unit_test(globals_are_restored_between_windows),
-		cmocka_unit_test(memory_beside_variables_is_restored),
 		cmocka_unit_test(modules_are_reloaded),
 		cmocka_unit_test(a_fault_ends_the_worker_alone),
 		cmocka_unit_test(a_hang_is_killed),

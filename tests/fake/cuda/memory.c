@@ -127,18 +127,6 @@ void fake_module_free(CUdeviceptr at)
 		piece_used = 256;
 }
 
-CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr at)
-{
-	int r = fake_ready();
-	const struct range *a = range_around(ALLOCATED, at, 1);
-	int own = piece && at >= (uintptr_t)piece && at < (uintptr_t)piece + PIECE;
-	if (r || (!a && !own))
-		return r ? r : CUDA_NOT_FOUND;
-	*base = own ? (CUdeviceptr)(uintptr_t)piece : a->at;
-	*bytes = own ? PIECE : (size_t)a->bytes;
-	return 0;
-}
-
 CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes)
 {
 	int r = fake_ready_uncaptured();

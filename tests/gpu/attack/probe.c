@@ -16,7 +16,6 @@
 #include "cubin.h"
 #include "cuda_api.h"
 #include "file.h"
-#include "gpu_region.h"
 #include "gpu_run.h"
 #include "worker_call.h"
 #include "worker_rep.h"
@@ -29,7 +28,7 @@ enum { OUT_BYTES = 16 << 20 };
 
 static struct buf cubin = BUF_INIT, rep_code = BUF_INIT;
 static struct mem_layout layout;
-static int fd[1], through, told;
+static int fd[1], through;
 static CUdeviceptr out;
 static char gpu[64];
 static int sms, shared;
@@ -85,8 +84,6 @@ static struct worker *start(void)
 
 	need(worker_start(&w, &o, &e), "worker_start", &e);
 	need(worker_map(w, 0, &layout, fd, &e), "worker_map", &e);
-	if (!told++)
-		printf("a worker keeps %llu bytes of module memory\n", (unsigned long long)worker_kept(w));
 	return w;
 }
 
@@ -134,7 +131,8 @@ static enum worker_outcome run(struct worker *w, uint32_t look, uint32_t *got, i
 	return r->outcome;
 }
 
-static void stash(const char *what, struct entry k)
+/* `gated`: such a kernel does not get past guard, so what is seen here is only why. */
+static void stash(const char *what, struct entry k, int gated)
 {
 	struct worker_result r;
 	uint32_t got[64];
@@ -145,31 +143,71 @@ static void stash(const char *what, struct entry k)
 	if (load(w, &k, 1, 1) && run(w, 0, got, 64, &r) == WORKER_OK)
 		run(w, 1, got, 64, &r);
 	snprintf(text, sizeof text, "%s: %u words kept", what, worker_alive(w) ? got[0] : 0);
-	stopped(got[0] == 0 || !worker_alive(w), text);
+	if (gated)
+		printf("%-72s %s\n", text, got[0] && worker_alive(w) ? "kept, without guard" : "not kept");
+	else
+		stopped(got[0] == 0 || !worker_alive(w), text);
 	worker_stop(w);
+}
+
+/* What has the address of something in a module's memory must be refused by guard, or only read there. */
+static void guarded(void)
+{
+	static const struct {
+		const char *what, *source;
+	} kernel[] = {
+		{"guard: a variable that is written", "__device__ unsigned n[4]; extern \"C\" __global__ void k(unsigned *z)"
+		 "{ z[0] = n[1]++; }"},
+		{"guard: past a variable", "__device__ unsigned n[4]; extern \"C\" __global__ void k(unsigned *z)"
+		 "{ ((volatile unsigned *)n)[z[0]] = 1; }"},
+		{"guard: past a constant", "__constant__ unsigned n[4]; extern \"C\" __global__ void k(unsigned *z)"
+		 "{ ((volatile unsigned *)n)[z[0]] = 1; }"},
+		{"guard: past a parameter", "extern \"C\" __global__ void k(unsigned *z) { unsigned long long a;"
+		 "asm volatile(\"{ .reg .u64 t; mov.b64 t, k_param_0; cvta.param.u64 %0, t; }\" : \"=l\"(a));"
+		 "*(volatile unsigned *)(a + z[0]) = 1; }"},
+		{"guard: the address of a variable, as a number", "__device__ unsigned n[4]; extern \"C\" __global__ void k("
+		 "unsigned *z) { z[0] = (unsigned)((unsigned long long)n >> 4); }"},
+	};
+	static const char *const entry[] = {"k"};
+	static struct box_result b;
+
+	for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
+		struct err e = {0};
+		struct box_request q = {.mode = "cuda", .source = kernel[i].source, .source_len = strlen(kernel[i].source),
+					.arch = "sm_90a", .entries = entry, .entry_count = 1};
+		need(box_compile(&q, &b, &e), "box_compile", &e);
+		stopped(!b.ok && !strcmp(b.code, "guard.module_state"), kernel[i].what);
+		box_result_free(&b);
+		memset(&b, 0, sizeof b);
+	}
 }
 
 static void slack(void)
 {
-	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0});
-	for (int i = 64; i <= 1 << 22; i *= 8) {
-		char text[64];
-		snprintf(text, sizeof text, "module memory, %d bytes past a variable", 4 * i);
-		stash(text, (struct entry){"module_slack", 1, 64, i, 0, 0});
-	}
+	static const char *const entry[] = {"module_slack", "constant_slack", "parameter_slack"};
+	static const char *const what[] = {"a variable", "a constant", "a parameter"};
+
+	guarded();
+	stash("a constant", (struct entry){"constant", 1, 64, 0, 0, 0}, 1);
+	for (int k = 0; k < 3; k++)
+		for (int i = 64; i <= 1 << 22; i *= 16) {
+			char text[64];
+			snprintf(text, sizeof text, "module memory, %d bytes past %s", 4 * i, what[k]);
+			stash(text, (struct entry){entry[k], 1, 64, i, 0, 0}, 1);
+		}
 }
 
 static void stashes(void)
 {
-	stash("reserved shared memory, 1 KiB of each SM", (struct entry){"reserved_shared", sms, 256, 256, 0, shared});
-	stash("reserved shared memory, 16 bytes", (struct entry){"reserved_shared", sms, 32, 4, 0, shared});
-	stash("local memory without a frame, 64 bytes", (struct entry){"local_none", sms * 8, 256, 16, 0, 0});
-	stash("local memory without a frame, 1 KiB", (struct entry){"local_none", sms * 8, 256, 256, 0, 0});
-	stash("local memory without a frame, 16 KiB", (struct entry){"local_none", sms * 8, 256, 4096, 0, 0});
-	stash("local memory beyond the frame, to 512 bytes", (struct entry){"local_beyond", sms * 8, 256, 128, 0, 0});
-	stash("local memory beyond the frame, to 1 KiB", (struct entry){"local_beyond", sms * 8, 256, 256, 0, 0});
-	stash("stack taken at run time, 512 bytes", (struct entry){"stack_taken", sms * 8, 256, 128, 0, 0});
-	stash("stack of a function that calls itself", (struct entry){"calls_itself", sms * 8, 256, 3, 0, 0});
+	stash("reserved shared memory, 1 KiB of each SM", (struct entry){"reserved_shared", sms, 256, 256, 0, shared}, 0);
+	stash("reserved shared memory, 16 bytes", (struct entry){"reserved_shared", sms, 32, 4, 0, shared}, 0);
+	stash("local memory without a frame, 64 bytes", (struct entry){"local_none", sms * 8, 256, 16, 0, 0}, 0);
+	stash("local memory without a frame, 1 KiB", (struct entry){"local_none", sms * 8, 256, 256, 0, 0}, 0);
+	stash("local memory without a frame, 16 KiB", (struct entry){"local_none", sms * 8, 256, 4096, 0, 0}, 0);
+	stash("local memory beyond the frame, to 512 bytes", (struct entry){"local_beyond", sms * 8, 256, 128, 0, 0}, 0);
+	stash("local memory beyond the frame, to 1 KiB", (struct entry){"local_beyond", sms * 8, 256, 256, 0, 0}, 0);
+	stash("stack taken at run time, 512 bytes", (struct entry){"stack_taken", sms * 8, 256, 128, 0, 0}, 0);
+	stash("stack of a function that calls itself", (struct entry){"calls_itself", sms * 8, 256, 3, 0, 0}, 0);
 	slack();
 }
 
@@ -278,7 +316,7 @@ static void inside(const char *path)
 	need(file_read(path, 1 << 24, &cubin, &e), path, &e);
 	snprintf(name, sizeof name, "%s.rep", path);
 	need(file_read(name, 1 << 24, &rep_code, &e), name, &e);
-	need(rep_open(&rep, dev, rep_code.data, 1, &e), "rep_open", &e);
+	need(rep_open(&rep, dev, rep_code.data, &e), "rep_open", &e);
 	if (gpu_module_load(&module, cubin.data, cubin.len, text, &e))
 		exit(printf("%s %s\n", text, e.text) > 0);
 	memory(dev);
@@ -312,19 +350,6 @@ static void places(void)
 	       (unsigned long long)var, (unsigned long long)code, (unsigned long long)rep.flush,
 	       (unsigned long long)rep.small, (unsigned long long)module.images, (unsigned long long)out,
 	       (unsigned long long)small);
-	const CUdeviceptr ask[] = {var, gpu_regions() ? gpu_region(0)->at : 0};
-	for (int i = 0; i < 2 && ask[i]; i++) {
-		CUdeviceptr base = 0;
-		size_t bytes = 0;
-		CUresult r = cu.MemGetAddressRange(&base, &bytes, ask[i]);
-		printf("cuMemGetAddressRange(%llx): %s %llx %zu\n", (unsigned long long)ask[i], cuda_error(r),
-		       (unsigned long long)base, bytes);
-	}
-	for (int i = 0; i < gpu_regions(); i++)
-		printf("put back whole: %llx, %zu bytes, %d variables noted\n", (unsigned long long)gpu_region(i)->at,
-		       gpu_region(i)->bytes, gpu_region(i)->users);
-	printf("module memory that is kept: %llu bytes (0: our own kernels change it, or nothing is known of it)\n",
-	       (unsigned long long)rep.kept);
 }
 
 static int poke(const char *what)

@@ -118,13 +118,13 @@ ENTRY(calls_itself)
 	found(out, deep(out, words, out[2]), 1);
 }
 
-/* Module memory: `words` words past a variable. */
+/* Module memory: `words` words past a variable, a constant, a parameter. */
 __device__ u32 variable[4];
+__constant__ u32 fixed[64] = {1, 2, 3};
 
-ENTRY(module_slack)
+static __device__ void slack(u32 *out, volatile u32 *p)
 {
 	u32 look = out[2], n = 0;
-	volatile u32 *p = variable + words;
 	for (u32 i = threadIdx.x; i < 64; i += blockDim.x) {
 		if (!look)
 			p[i] = mark(i);
@@ -134,9 +134,26 @@ ENTRY(module_slack)
 	found(out, n, 64);
 }
 
-/* A constant, by its address. */
-__constant__ u32 fixed[64] = {1, 2, 3};
+ENTRY(module_slack)
+{
+	slack(out, variable + words);
+}
 
+ENTRY(constant_slack)
+{
+	u64 at;
+	asm volatile("{ .reg .u64 t; mov.u64 t, fixed; cvta.const.u64 %0, t; }" : "=l"(at));
+	slack(out, (volatile u32 *)at + words);
+}
+
+ENTRY(parameter_slack)
+{
+	u64 at;
+	asm volatile("{ .reg .u64 t; mov.b64 t, parameter_slack_param_0; cvta.param.u64 %0, t; }" : "=l"(at));
+	slack(out, (volatile u32 *)at + words);
+}
+
+/* A constant, by its address. */
 ENTRY(constant)
 {
 	u64 at;
