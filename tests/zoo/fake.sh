@@ -20,6 +20,7 @@ fake_spec() {
 # fake_try SPEC KERNEL PLAN STEP: through the true steps up to that one; says how it ended.
 fake_try() {
 	ZOO_SPEC=$1 ZOO_ON=cuda ZOO_STOP=$4 try "$2" "$3" --UNITTEST_DEVICE=none
+	[ "$(verdict guard)" = reject ] && refused_at guard
 	jq -r '.data.decide.estimate.ratio // empty | "ratio \(.)"' "$(step_file "$4")" 2>/dev/null
 	refused_at "$4"
 }
