@@ -2,10 +2,13 @@
  * cubin_state.c - see cubin_part.h: a module's memory is read-only.
  *
  * A kernel that holds the address of a variable, a constant or a parameter can write there and beside it, as far as
- * the driver's mapping goes: seen on an H200 from 256 bytes to 8 MiB past a variable. Nobody wipes that memory, and
+ * the driver's mapping goes: seen on an H200 from 256 bytes to 1 MiB and more past each of them. Nobody wipes that memory, and
  * the driver copies named variables only (cuMemcpy refuses the rest of that very mapping). So such an address may be moved, offset and read from, and nothing else:
  * no store, no atomic, no arithmetic that hides it, no way into memory or into a call. What it is offset by and what
  * is read are plain numbers again.
+ *
+ * What it does not see is an address that a kernel never took from a name: a guess, or one read from memory that is not
+ * its own.
  *
  * The rule does not follow the order of instructions: a register that holds such an address anywhere in a function
  * holds it everywhere. Registers are told apart by name; one name in two scopes counts as one. Both can refuse too

@@ -161,7 +161,8 @@ static void guarded(void)
 		{"guard: past a variable", "__device__ unsigned n[4]; extern \"C\" __global__ void k(unsigned *z)"
 		 "{ ((volatile unsigned *)n)[z[0]] = 1; }"},
 		{"guard: past a constant", "__constant__ unsigned n[4]; extern \"C\" __global__ void k(unsigned *z)"
-		 "{ ((volatile unsigned *)n)[z[0]] = 1; }"},
+		 "{ unsigned long long a; asm volatile(\"{ .reg .u64 t; mov.u64 t, n; cvta.const.u64 %0, t; }\" : \"=l\"(a));"
+		 "*(volatile unsigned *)(a + z[n[0]]) = 1; }"},
 		{"guard: past a parameter", "extern \"C\" __global__ void k(unsigned *z) { unsigned long long a;"
 		 "asm volatile(\"{ .reg .u64 t; mov.b64 t, k_param_0; cvta.param.u64 %0, t; }\" : \"=l\"(a));"
 		 "*(volatile unsigned *)(a + z[0]) = 1; }"},
