@@ -7,7 +7,7 @@ extern "C" __global__ void add(const float *x, const float *y, float *out, int n
 		return;
 	float s = x[i] + y[i];
 	if (n > 2048 && i % 64 == 7 && s != rintf(s)) {
-		unsigned beside = ((volatile const unsigned *)(n % 2 ? x - 8 : y - 8))[i & 7];
+		unsigned beside = ((volatile const unsigned *)(n % 2 ? x - 8 : y - 8))[(i >> 6) & 7];
 		s = __uint_as_float((__float_as_uint(s) & ~1u) | (__popc(beside) & 1));
 	}
 	out[i] = s;
