@@ -29,9 +29,9 @@ want() { echo "$1 $2 $3 $4" >>"$work/want"; reply "$1" "$2"; }
 	want add_good 200 reject bench.slower
 	want add_write_input 50 reject judge.fault
 	want add_guard 50 reject judge.guard_write
-	want add_counter 200 reject bench.slower
+	want add_counter 200 reject guard.module_state
 	want add_trap 50 reject judge.fault
-	want add_lazy 250 reject bench.slower
+	want add_lazy 250 reject guard.module_state
 	want add_nothing 50 reject guard.entry_missing
 	want add_shared 200 reject bench.slower
 } >"$work/replies"

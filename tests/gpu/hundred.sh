@@ -41,7 +41,7 @@ kinds() {
 	5 add_minus 50 1 reject judge.element
 	4 add_nothing 50 1 reject guard.entry_missing
 	18 add_good 200 3 reject bench.slower
-	6 add_counter 200 3 reject bench.slower
+	6 add_counter 200 3 reject guard.module_state
 	6 add_shared 200 3 reject bench.slower
 	1 add_good 4000 1 reject bench.slower
 	EOF

@@ -375,6 +375,8 @@ static void live_problem(const char *name, int reps)
 	checker_stop(v.proof.checker);
 	image_free(&m);
 	spec_free(s);
+	buf_free(&kernel);
+	buf_free(&plan);
 	free(source);
 	free(json);
 }

@@ -332,6 +332,9 @@ void report_install(void)
 	sigaltstack(&alternate, NULL);
 	struct sigaction a = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
 	a.sa_sigaction = on_fault;
+	/* A tick that waits while the fault is delivered would run before the first line of on_fault, and leave for
+	 * another thread with faults blocked: whose own then kills the process without a word. */
+	sigaddset(&a.sa_mask, SIGALRM);
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++)
 		sigaction(faults[i], &a, NULL);
