@@ -87,6 +87,9 @@ static const char *judge(const struct engine_batch *b, int n, struct engine_figu
 		}
 	must(engine_calibrate(own, 2, &g, &e), &e);
 	engine_figures(&theirs, f);
+	engine_regrets_free(&own[0]);
+	engine_regrets_free(&own[1]);
+	engine_regrets_free(&theirs);
 	return engine_judge(f, &g);
 }
 
@@ -126,6 +129,13 @@ int main(int argc, char **argv)
 	jw_strn(&w, "log", buf_str(&end.log), end.log.len < 200 ? end.log.len : 200);
 	jw_end(&w);
 	puts(w.out.data);
+	jw_free(&w);
 	engine_end_free(&end);
+	for (int k = 0; k < 2; k++) {
+		free((void *)(uintptr_t)b[k].ids);
+		free(b[k].out);
+		free(b[k].stamp);
+	}
+	qwen3_close(&m);
 	return 0;
 }
