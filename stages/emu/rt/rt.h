@@ -262,6 +262,7 @@ void report_io(int in, int out);
 
 /* tick.c */
 void tick_install(void);
+void tick_begin(void); /* before each run */
 
 /* lines.c */
 int lines_find(uintptr_t pc, const char **file);

@@ -287,7 +287,7 @@ void script_run(const struct emu_command *c)
 	emu_g.shared_as_is = (c->flags & EMU_COMMAND_SHARED_AS_IS) != 0;
 	emu_log_bytes = emu_log_dropped = 0;
 	emu_notes = 0;
-	emu_ticks = 0;
+	tick_begin();
 	timer_set(EMU_TICK_US);
 	for (unsigned i = 0; i < script->n_zeros; i++)
 		memset((void *)(uintptr_t)(buffers[zeros[i].buffer].base + zeros[i].offset), 0,

@@ -50,24 +50,37 @@ static int computes(struct fiber *f, const ucontext_t *u)
 	return !seen;
 }
 
+/* Since the last progress: when that was seen, and the ticks from then on. */
+static EMU_STATE struct {
+	uint64_t seen, ms, ticks, computing;
+} since;
+
+/* A run begins. What an earlier one left is no stall of this: in a process that was forked from it even the
+ * clock is another, which lies before that. */
+void tick_begin(void)
+{
+	emu_ticks = 0;
+	since.seen = emu_g.progress;
+	since.ms = since.ticks = since.computing = 0;
+}
+
 static void watch(const ucontext_t *u)
 {
-	static EMU_STATE uint64_t seen, since_ms, ticks, computing;
 	const struct emu_script *s = script_get();
-	if (seen != emu_g.progress) {
-		seen = emu_g.progress;
-		ticks = since_ms = computing = 0;
+	if (since.seen != emu_g.progress) {
+		since.seen = emu_g.progress;
+		since.ticks = since.ms = since.computing = 0;
 		return;
 	}
-	computing += !emu_hot.busy && computes(emu_cur, u);
-	if (++ticks % CHECK_TICKS)
+	since.computing += !emu_hot.busy && computes(emu_cur, u);
+	if (++since.ticks % CHECK_TICKS)
 		return;
 	uint64_t now = cpu_ms(), limit = s->stall_ms ? s->stall_ms : DEFAULT_STALL_MS;
-	if (computing * 4 > ticks)
+	if (since.computing * 4 > since.ticks)
 		limit *= PATIENCE;
-	if (!since_ms)
-		since_ms = now;
-	else if (now - since_ms > limit)
+	if (!since.ms)
+		since.ms = now;
+	else if (now > since.ms && now - since.ms > limit)
 		emu_g.expired = EMU_DEADLOCK;
 }
 
