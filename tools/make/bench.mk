@@ -56,5 +56,5 @@ zoo: all $(FAULT) ## throw every known cheat and every odd honest kernel at the 
 	$(Q)BUILD=$(B) tests/zoo/zoo $(ZOO_ONLY)
 
 zoo-full: all $(FAULT) ## the same in every disguise, and with each cheat's defences off; page reports/zoo-DEVICE.html
-	$(Q)$(MAKE) ZOO=1 all
+	$(Q)$(MAKE) ZOO=1 all $(FAULT:$(B)/%=.build-zoo/%)
 	$(Q)BUILD=$(B) tests/zoo/zoo -f -o reports/zoo-$(or $(DEVICE),emu) $(ZOO_ONLY)
