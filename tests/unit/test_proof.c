@@ -220,13 +220,14 @@ static void now_and_then(void **state)
 		fail_msg("%s %s", e.text, m.box.log);
 	struct proof_arm a = {.plan = m.plan, .artefact = m.box.path, .artefact_sha = m.box.sha256};
 	int moved = 0;
-	for (int i = 0; i < 6; i++) {
+	/* Six judges for the promise; more only until one saw it move, which six miss now and then. */
+	for (int i = 0; i < 6 || (moved == 0 && i < 60); i++) {
 		assert_int_equal(proof_judge(&proof, &a, &PROOF_TUNE_EMU, r, &e), 0);
 		if (!r->pass)
 			fail_msg("%s @ %s", r->word, r->where);
 		moved += !r->deterministic;
 	}
-	print_message("    %d of 6 saw it move\n", moved);
+	print_message("    %d saw it move\n", moved);
 	assert_true(moved > 0);
 	image_free(&m);
 	free(r);
