@@ -103,7 +103,7 @@ touched "a missing file" "confirm.raw is missing" "rm $at/confirm.raw"
 touched "a missing verdict" "guard.json is missing" "rm $at/a1/guard.json"
 touched "a missing run" "run.json is missing" "rm record/trials/runs/r0001/run.json"
 touched "a key" "a run key is in it" "echo secret >record/trials/runs/r0001/key"
-touched "a line of the log" "is not the one log.jsonl names" "sed -i 's/\"promote_sha256\":\"./\"promote_sha256\":\"0/' log.jsonl"
+touched "a line of the log" "is not the one log.jsonl names" "jq -c '.promote_sha256 |= (.[63:] + .[:63])' log.jsonl >t && mv t log.jsonl"
 touched "a file that is no JSON" "malformed" "echo '{' >$at/judge.json"
 rm -rf champion/shipped/emu && cp -r "$work/good" champion/shipped/emu
 echo 'int x;' >>$here/record/trials/"$champion"/candidate/kernel.cu
