@@ -52,6 +52,12 @@ void raw_add(struct raw *r, const struct raw_rep *p)
 	r->count++;
 }
 
+void raw_set_check(struct raw *r, uint64_t index, enum raw_check check)
+{
+	if (index < r->count)
+		r->bytes.data[RAW_HEADER + index * RAW_RECORD + 31] = (char)check;
+}
+
 const void *raw_bytes(struct raw *r, size_t *len)
 {
 	put((uint8_t *)r->bytes.data + 16, r->count, 8);

@@ -61,6 +61,7 @@ struct raw {
 
 void raw_begin(struct raw *r, uint64_t ticks_per_s);
 void raw_add(struct raw *r, const struct raw_rep *rep);
+void raw_set_check(struct raw *r, uint64_t index, enum raw_check check); /* of a record that is there: learned later */
 const void *raw_bytes(struct raw *r, size_t *len); /* with the count in the header */
 void raw_free(struct raw *r);
 

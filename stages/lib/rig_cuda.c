@@ -445,7 +445,7 @@ int rig_cuda_state(struct rig *r, int session, struct gpu_question *q, struct er
 }
 
 /* The workers end with their session: the next one's are new. */
-static int end_session(void *ctx, int session, enum shot_outcome *o, char text[256], struct err *e)
+static int end_session(void *ctx, struct shot *s, struct err *e)
 {
 	struct rig *r = ctx;
 	struct rig_cuda *c = r->cuda;
@@ -454,7 +454,7 @@ static int end_session(void *ctx, int session, enum shot_outcome *o, char text[2
 	if (gpu_state_ask(&q, r->gpu.uuid, e) != 0)
 		return -1;
 	stop_workers(c); /* a context takes a tenth of a second to go */
-	if (rig_cuda_state(r, session, &q, e) != 0)
+	if (rig_cuda_state(r, s->session, &q, e) != 0)
 		return -1;
 	for (int i = had - 1; i < c->states; i++) {
 		const struct gpu_state *g = &c->state[i].gpu;
@@ -462,7 +462,7 @@ static int end_session(void *ctx, int session, enum shot_outcome *o, char text[2
 		if (i < 0 || g->foreign <= 0) /* -1: cannot be told here, as bench.json says */
 			continue;
 		snprintf(why, sizeof why, "%d other compute processes on the GPU (pid %d)", g->foreign, g->foreign_pid);
-		fail(o, text, SHOT_ENV, why);
+		fail(&s->outcome, s->text, SHOT_ENV, why);
 	}
 	return 0;
 }

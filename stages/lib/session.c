@@ -411,16 +411,19 @@ static void shuffle(const struct session_job *j, int order[SESSION_WORKLOADS])
 /* A void session says nothing against an arm; a wrong output or a fault is one on any machine. */
 static int end_session(const struct session_job *j, struct session_result *r, struct err *e)
 {
-	enum shot_outcome o = SHOT_OK;
-	char text[256] = "";
+	struct shot s = {.session = j->index, .arm = RAW_CANDIDATE};
 	if (!j->ops->end)
 		return 0;
-	if (j->ops->end(j->ctx, j->index, &o, text, e) != 0)
+	if (j->ops->end(j->ctx, &s, e) != 0)
 		return -1;
-	if (o == SHOT_OK || (r->outcome != SHOT_OK && r->outcome != SHOT_SLOW && r->outcome != SHOT_TIMEOUT))
+	if (s.outcome == SHOT_OK || (r->outcome != SHOT_OK && r->outcome != SHOT_SLOW && r->outcome != SHOT_TIMEOUT))
 		return 0;
-	r->outcome = o;
-	memcpy(r->text, text, sizeof text);
+	r->outcome = s.outcome;
+	if (s.outcome != SHOT_ENV) {
+		r->guilty = s.arm;
+		r->at_workload = s.workload;
+	}
+	memcpy(r->text, s.text, sizeof r->text);
 	return 0;
 }
 

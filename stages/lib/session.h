@@ -66,7 +66,7 @@ struct session_class {
 	int sustained_quads;
 };
 
-extern const struct session_class SESSION_EMU, SESSION_SIM, SESSION_CUDA;
+extern const struct session_class SESSION_EMU, SESSION_SIM, SESSION_CUDA, SESSION_ENGINE;
 const struct session_class *session_class_of(const char *device); /* a slug is a GPU's: SESSION_CUDA */
 
 /* What a workload of a GPU takes instead of the class's constants, chosen before the first counted sample
@@ -113,8 +113,10 @@ struct session_ops {
 	int (*stop)(void *ctx, enum raw_arm arm, struct err *e);
 	int (*shoot)(void *ctx, struct shot *s, struct err *e);
 	void (*close)(void *ctx);
-	/* The session is over; NULL: nothing to look at. May find that it is void: SHOT_ENV. */
-	int (*end)(void *ctx, int session, enum shot_outcome *outcome, char text[256], struct err *e);
+	/* The session is over; NULL: nothing to look at. `s` comes with session, candidate and workload 0. May find that
+	 * the session is void (SHOT_ENV), or what could only be seen once the arms are gone: outcome, text, and
+	 * whose fault at which workload. */
+	int (*end)(void *ctx, struct shot *s, struct err *e);
 };
 
 struct session_job {

@@ -89,6 +89,30 @@ const struct session_class SESSION_CUDA = {
 	.sustained_quads = 6,
 };
 
+/* An engine: a rep is a whole batch, tenths of a second to seconds, on processes started for this workload. Two quads
+ * are eight batches; solo as on emu, since an engine that waits could keep the machine busy. A batch carries hundreds of
+ * kernels' noise averaged, so between-session sd is what is left: s0 is fixed at 1 %, no A/A run pays for it; it only
+ * says when to stop for want of hope (stats.h), never when to promote. */
+const struct session_class SESSION_ENGINE = {
+	.name = "engine",
+	.block_quads = 1,
+	.blocks_min = 2,
+	.blocks_max = 4,
+	.se_target = 0.005,
+	.decisive = 5,
+	.trim = 0.2,
+	.warm_pairs = 1,
+	.solo_reps = 2,
+	.solo_slack = 0.05,
+	.anchor_quads = 2,
+	.ring = 1 << 30,
+	.k_max = 12,
+	.time_s = 1800,
+	.hopeless = 20,
+	.behind_s = 60,
+	.s0_floor = 0.01,
+};
+
 const struct session_class *session_class_of(const char *device)
 {
 	static const struct session_class *const of[] = {

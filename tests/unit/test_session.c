@@ -138,13 +138,13 @@ static void fake_close(void *ctx)
 	memset(f->live, 0, sizeof f->live);
 }
 
-static int fake_end(void *ctx, int session, enum shot_outcome *o, char text[256], struct err *e)
+static int fake_end(void *ctx, struct shot *s, struct err *e)
 {
 	struct fake *f = ctx;
 	(void)e;
-	if (f->void_at && session + 1 == f->void_at) {
-		*o = SHOT_ENV;
-		snprintf(text, 256, "somebody else is on the GPU");
+	if (f->void_at && s->session + 1 == f->void_at) {
+		s->outcome = SHOT_ENV;
+		snprintf(s->text, sizeof s->text, "somebody else is on the GPU");
 	}
 	return 0;
 }
