@@ -24,22 +24,29 @@ static int32_t best_of(const float *x, int vocab)
 	return isfinite(x[best]) ? best : -1;
 }
 
-int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab, const int32_t *token, int n,
-		       struct err *e)
+static int make_room(struct engine_regrets *r, int vocab, size_t n, struct err *e)
 {
-	for (int i = 0; i < n; i++)
-		if (token[i] < 0 || token[i] >= vocab)
-			return err_set(e, EX_BADINPUT, "token %d is outside the vocabulary of %d", (int)token[i], vocab);
 	if (!r->seen) {
 		r->vocab = vocab;
 		r->seen = xcalloc((size_t)vocab, 1);
 	}
 	if (r->vocab != vocab)
 		return err_set(e, EX_HARNESS, "regrets of two vocabularies in one judgement");
-	if (r->n + (size_t)n > r->cap) {
-		r->cap = 2 * r->cap + (size_t)n;
+	if (r->n + n > r->cap) {
+		r->cap = 2 * r->cap + n;
 		r->regret = xrealloc(r->regret, r->cap * sizeof *r->regret);
 	}
+	return 0;
+}
+
+int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab, const int32_t *token, int n,
+		       struct err *e)
+{
+	for (int i = 0; i < n; i++)
+		if (token[i] < 0 || token[i] >= vocab)
+			return err_set(e, EX_BADINPUT, "token %d is outside the vocabulary of %d", (int)token[i], vocab);
+	if (make_room(r, vocab, (size_t)n, e))
+		return -1;
 	for (int t = 0; t < n; t++) {
 		const float *x = logits + (size_t)t * (size_t)vocab;
 		const int32_t best = best_of(x, vocab);
@@ -55,6 +62,24 @@ int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab,
 		r->argmax += regret == 0;
 		r->regret[r->n++] = regret;
 	}
+	return 0;
+}
+
+int engine_regrets_merge(struct engine_regrets *r, const struct engine_regrets *from, struct err *e)
+{
+	if (from->n == 0)
+		return 0;
+	if (make_room(r, from->vocab, from->n, e))
+		return -1;
+	memcpy(r->regret + r->n, from->regret, from->n * sizeof *r->regret);
+	r->n += from->n;
+	r->argmax += from->argmax;
+	r->near += from->near;
+	for (int i = 0; i < r->vocab; i++)
+		if (from->seen[i] && !r->seen[i]) {
+			r->seen[i] = 1;
+			r->distinct++;
+		}
 	return 0;
 }
 

@@ -42,6 +42,8 @@ struct engine_regrets {
 /* Logits [n, vocab] before each of token[n]. EX_BADINPUT: a token outside the vocabulary; nothing is added then. */
 int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab, const int32_t *token, int n,
 		       struct err *e);
+/* Those of `from` behind those of r. EX_HARNESS: of another vocabulary. */
+int engine_regrets_merge(struct engine_regrets *r, const struct engine_regrets *from, struct err *e);
 void engine_regrets_free(struct engine_regrets *r);
 
 struct engine_figures {

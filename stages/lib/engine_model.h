@@ -1,0 +1,38 @@
+/*
+ * engine_model.h - the checkpoint of an engine problem: made once, or the folder the user gave.
+ *
+ * Without a folder of the user's (run setting model_dir) the checkpoint of the spec's shape and seed is made by
+ * make-checkpoint into BUILD/models/SHAPE-seedN, where BUILD is the folder above this program's; whoever comes at the same
+ * time waits. A folder of that name is whole: it was renamed into place.
+ *
+ * Its hash is SHA-256 over "NAME\0HASH\n" of config.json and all *.safetensors and *.safetensors.index.json, by
+ * name. Every stage compares it with what the run and the stage before it recorded: one trial, one model. Hashes of files
+ * in BUILD/models are remembered (tool.h); nothing is written to a folder of the user's.
+ *
+ *   engine_model_open -> ... m.model ... -> engine_model_close
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ENGINE_MODEL_H
+#define TS_ENGINE_MODEL_H
+
+#include "err.h"
+#include "hash.h"
+#include "qwen3.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+struct engine_model {
+	char dir[PATH_MAX]; /* absolute, no links in it */
+	char sha[HASH_HEX];
+	struct qwen3 model;
+};
+
+/* `dir`: the user's folder, or NULL; then shape ("tiny") and seed. `expect`: the hash on record, or NULL. EX_BADINPUT: no
+ * usable checkpoint, or another than `expect`; EX_NOENV: the shape "any" without a folder. On error nothing stays open. */
+int engine_model_open(struct engine_model *m, const char *dir, const char *shape, uint64_t seed, const char *expect,
+		      struct err *e);
+void engine_model_close(struct engine_model *m);
+
+#endif
