@@ -20,7 +20,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void engine_prompts(const char *seed, int session, int workload, int place, int pair, int vocab, int n, int32_t *ids)
+void engine_session_prompts(const char *seed, int session, int workload, int place, int pair, int vocab, int n, int32_t *ids)
 {
 	char text[192];
 	uint8_t digest[32];
@@ -191,7 +191,7 @@ static int ask(struct engine_session *s, struct shot *q, int32_t *ids, struct en
 	struct engine_sample m = {.session = q->session, .workload = q->workload, .block = q->block, .arm = q->arm,
 				  .phase = q->phase, .rep = q->rep};
 	prompts_of(s, q, &m.place, &m.pair);
-	engine_prompts(s->seed, q->session, q->workload, m.place, m.pair, s->vocab, b->batch * b->prompt, ids);
+	engine_session_prompts(s->seed, q->session, q->workload, m.place, m.pair, s->vocab, b->batch * b->prompt, ids);
 	const int64_t began = now_ns() - s->t0;
 	if (s->io->ask(s->io_ctx, q->arm, b, &o, e) != 0)
 		return -1;
@@ -227,19 +227,28 @@ static int shoot(void *ctx, struct shot *q, struct err *e)
 
 /* ---- after the session: all arms are reaped ---- */
 
-/* Has another arm given these very tokens to these prompts, and was right? */
+/* Has the candidate given these very tokens to these prompts, and was right? */
 static int known(const struct engine_session *s, const struct engine_answer *a)
 {
 	const struct engine_sample *m = &s->sample[a->sample];
 	const struct engine_task *t = &s->task[m->workload];
 	const size_t bytes = (size_t)t->batch * (size_t)t->steps * sizeof *a->token;
-	for (const struct engine_answer *b = s->answer; b < a; b++) {
+	for (int i = 0; i < s->answers && m->arm != RAW_CANDIDATE; i++) {
+		const struct engine_answer *b = &s->answer[i];
 		const struct engine_sample *o = &s->sample[b->sample];
-		if (b->right && o->workload == m->workload && o->place == m->place && o->pair == m->pair &&
-		    memcmp(a->token, b->token, bytes) == 0)
+		if (b->right && o->arm == RAW_CANDIDATE && o->workload == m->workload && o->place == m->place &&
+		    o->pair == m->pair && memcmp(a->token, b->token, bytes) == 0)
 			return 1;
 	}
 	return 0;
+}
+
+static void wrong(struct engine_session *s, enum raw_arm arm, int workload, const char *what, const char *code)
+{
+	char text[256];
+	snprintf(text, sizeof text, "tokens of %s are not the model's: %.80s", what, code);
+	s->now = workload;
+	keep_fault(s, arm, SHOT_WRONG, text);
 }
 
 static int judge_one(struct engine_session *s, struct engine_answer *a, struct err *e)
@@ -248,12 +257,11 @@ static int judge_one(struct engine_session *s, struct engine_answer *a, struct e
 	const struct engine_task *t = &s->task[m->workload];
 	const int n = t->batch * t->prompt;
 	const char *code = "ok";
-	char text[256];
 	int rc = 0;
 	if (!known(s, a)) {
 		int32_t *ids = xcalloc((size_t)n, sizeof *ids);
-		engine_prompts(s->seed, m->session, m->workload, m->place, m->pair, s->vocab, n, ids);
-		rc = s->judge(s->judge_ctx, t, ids, a->token, &code, e);
+		engine_session_prompts(s->seed, m->session, m->workload, m->place, m->pair, s->vocab, n, ids);
+		rc = s->judge->batch(s->judge_ctx, t, ids, a->token, &code, e);
 		free(ids);
 		s->judged += (size_t)t->batch * (size_t)t->steps;
 	}
@@ -261,12 +269,36 @@ static int judge_one(struct engine_session *s, struct engine_answer *a, struct e
 		return -1;
 	a->right = strcmp(code, "ok") == 0 || !DEFENCE("bench.replay");
 	raw_set_check(s->raw, m->rep, a->right ? RAW_RIGHT : RAW_WRONG);
-	if (a->right)
-		return 0;
-	snprintf(text, sizeof text, "tokens of a timed batch are not the model's: %.80s", code);
-	s->now = m->workload;
-	keep_fault(s, m->arm, SHOT_WRONG, text);
+	if (!a->right)
+		wrong(s, m->arm, m->workload, "a timed batch", code);
 	return 0;
+}
+
+/* The candidate's first: then what the others said is mostly known. */
+static int judge_arms(struct engine_session *s, int candidate, struct err *e)
+{
+	int rc = 0;
+	for (int i = 0; i < s->answers && rc == 0 && s->fault.outcome == SHOT_OK; i++)
+		if ((s->sample[s->answer[i].sample].arm == RAW_CANDIDATE) == candidate)
+			rc = judge_one(s, &s->answer[i], e);
+	return rc;
+}
+
+static int judge_session(struct engine_session *s, struct err *e)
+{
+	const char *code = "ok";
+	int rc = judge_arms(s, 1, e);
+	if (rc == 0 && s->answers > 0 && s->fault.outcome == SHOT_OK) {
+		rc = s->judge->all(s->judge_ctx, &code, e);
+		if (rc == 0 && strcmp(code, "ok") != 0 && DEFENCE("bench.replay")) {
+			wrong(s, RAW_CANDIDATE, 0, "all timed batches", code);
+			raw_set_check(s->raw, s->sample[s->answer[0].sample].rep, RAW_WRONG);
+		}
+	}
+	if (rc == 0)
+		rc = judge_arms(s, 0, e);
+	s->judge->drop(s->judge_ctx);
+	return rc;
 }
 
 static void drop_answers(struct engine_session *s)
@@ -279,9 +311,7 @@ static void drop_answers(struct engine_session *s)
 static int end_session(void *ctx, struct shot *q, struct err *e)
 {
 	struct engine_session *s = ctx;
-	int rc = 0;
-	for (int i = 0; i < s->answers && rc == 0 && s->fault.outcome == SHOT_OK; i++)
-		rc = judge_one(s, &s->answer[i], e);
+	const int rc = judge_session(s, e);
 	drop_answers(s);
 	if (s->fault.outcome != SHOT_OK) {
 		q->outcome = s->fault.outcome;

@@ -9,9 +9,9 @@
  * Idle engines wait on a read. One that keeps the machine busy instead slows its rival, which is why the champion also runs
  * alone (session.h: solo), before there is a candidate.
  *
- * All tokens are kept, and judged by `judge` once all arms of the session are reaped: every batch, warm-up included, unless
- * another arm said the very same to the same prompts and was right. Wrong ones are SHOT_WRONG, and charged to the arm. Only
- * then are the samples in the raw file marked as verified.
+ * All tokens are kept, and judged by `judge` once all arms of the session are reaped: every batch, warm-up included. The
+ * candidate's come first and are all replayed; of the others' those that it did not say as well, to the same prompts. Wrong ones are
+ * SHOT_WRONG, and charged to the arm. Only then are the samples in the raw file marked as verified.
  *
  * `set` of a shot is recorded as drawn and not used. Prompts: the id at i is
  * (u * vocab) >> 32 with u the i-th little-endian 32-bit word of
@@ -61,9 +61,16 @@ struct engine_answer {
 	int32_t *token;           /* [batch, steps] */
 };
 
-/* Are these tokens the model's own? 0; *code is "ok", or what is wrong with them, in a word. */
-typedef int engine_judge_fn(void *ctx, const struct engine_task *t, const int32_t *prompt, const int32_t *token,
-			    const char **code, struct err *e);
+/* Are these tokens the model's own? *code is "ok", or what is wrong with them, in a word. */
+struct engine_judging {
+	/* One batch, each token by itself. */
+	int (*batch)(void *ctx, const struct engine_task *t, const int32_t *prompt, const int32_t *token, const char **code,
+		     struct err *e);
+	/* All tokens of the batches since the last such call: what shows in many. They are the candidate's of one
+	 * session; of the other arms only `batch` is asked, afterwards, and what it gathered is dropped by `drop`. */
+	int (*all)(void *ctx, const char **code, struct err *e);
+	void (*drop)(void *ctx);
+};
 
 struct engine_session {
 	/* the plan */
@@ -75,7 +82,7 @@ struct engine_session {
 	double step_s;             /* ... this for each step on top */
 	const struct engine_io *io;
 	void *io_ctx;
-	engine_judge_fn *judge;
+	const struct engine_judging *judge;
 	void *judge_ctx;
 	struct raw *raw;
 
@@ -99,7 +106,7 @@ extern const struct session_ops ENGINE_OPS;
 
 void engine_session_free(struct engine_session *s);
 
-/* ids[batch * prompt] of a pair. */
-void engine_prompts(const char *seed, int session, int workload, int place, int pair, int vocab, int n, int32_t *ids);
+/* ids[n] of a pair, n = batch * prompt. */
+void engine_session_prompts(const char *seed, int session, int workload, int place, int pair, int vocab, int n, int32_t *ids);
 
 #endif

@@ -30,7 +30,8 @@ struct fake {
 	enum raw_arm wrong_arm;
 	enum engine_outcome at_close;  /* of the candidate */
 	uint64_t rss;
-	int live[RAW_ARMS], asked[RAW_ARMS], opened, closed, with_candidate, judged;
+	int blurred;                   /* its tokens pass one by one, and not together */
+	int live[RAW_ARMS], asked[RAW_ARMS], opened, closed, judged, alls, drops;
 	int32_t first_id[64];          /* first prompt id of every batch of the candidate */
 	int firsts;
 };
@@ -102,6 +103,23 @@ static int fake_judge(void *ctx, const struct engine_task *t, const int32_t *pro
 	return 0;
 }
 
+/* Many a little wrong: asked of the candidate's alone. */
+static int fake_all(void *ctx, const char **code, struct err *e)
+{
+	struct fake *f = ctx;
+	(void)e;
+	f->alls++;
+	if (f->blurred)
+		*code = "mean_regret";
+	return 0;
+}
+
+static void fake_drop(void *ctx)
+{
+	((struct fake *)ctx)->drops++;
+}
+
+static const struct engine_judging JUDGE = {fake_judge, fake_all, fake_drop};
 static const struct engine_io IO = {fake_open, fake_ask, fake_close};
 static const struct engine_task TASKS[] = {{1, 8, 20, 1, "one"}, {2, 6, 30, 1, "two"}, {3, 5, 7, 0, "odd"}};
 
@@ -119,7 +137,7 @@ static void set_up(struct bed *b, struct fake *f, int tasks)
 	if (f->rss == 0)
 		f->rss = 1 << 20;
 	b->s = (struct engine_session){.tasks = tasks, .task = TASKS, .vocab = VOCAB, .seed = "5eed", .limit_s = 1,
-				       .io = &IO, .io_ctx = f, .judge = fake_judge, .judge_ctx = f, .raw = &b->raw};
+				       .io = &IO, .io_ctx = f, .judge = &JUDGE, .judge_ctx = f, .raw = &b->raw};
 	raw_begin(&b->raw, 1000000000);
 	contest_init(&b->t);
 	b->t.c = &SESSION_ENGINE;
@@ -226,6 +244,9 @@ static void test_wrong_tokens(void **state)
 	f.wrong_arm = RAW_CHAMPION;
 	expect(f, V_INVALID, "bench.rival", 1);
 	f = engines(8, 1.32, 1.2);
+	f.blurred = 1;
+	expect(f, V_REJECT, "bench.wrong_output", 1);
+	f = engines(8, 1.32, 1.2);
 	f.at_close = ENGINE_EXTRA;
 	expect(f, V_REJECT, "bench.protocol", 1);
 	f.at_close = ENGINE_TIMEOUT;
@@ -248,16 +269,18 @@ static void test_prompts_and_replay(void **state)
 		assert_int_equal(r.stop - r.start, (uint64_t)b.s.sample[i].total);
 	}
 	assert_int_equal(f.judged, f.asked[RAW_CANDIDATE]);
+	assert_int_equal(f.alls, b.t.n);
+	assert_int_equal(f.drops, b.t.n);
 	int twice = 0;
 	for (int i = 0; i < f.firsts; i++)
 		for (int k = 0; k < i; k++)
 			twice += f.first_id[i] == f.first_id[k];
 	assert_true(twice < 2); /* 18 bits of prompt: hardly ever by chance */
 	int32_t x[20], y[20];
-	engine_prompts("ab", 1, 2, 3, 4, VOCAB, 20, x);
-	engine_prompts("ab", 1, 2, 3, 4, VOCAB, 20, y);
+	engine_session_prompts("ab", 1, 2, 3, 4, VOCAB, 20, x);
+	engine_session_prompts("ab", 1, 2, 3, 4, VOCAB, 20, y);
 	assert_memory_equal(x, y, sizeof x);
-	engine_prompts("ab", 1, 2, 3, 5, VOCAB, 20, y);
+	engine_session_prompts("ab", 1, 2, 3, 5, VOCAB, 20, y);
 	assert_memory_not_equal(x, y, sizeof x);
 	for (int i = 0; i < 20; i++)
 		assert_in_range(x[i], 0, VOCAB - 1);
