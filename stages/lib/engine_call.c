@@ -89,7 +89,7 @@ static int launch(const struct engine_start *q, struct engine *g, const int to[2
 	const struct confine f = {
 		.calls = CONFINE_CALLS_COMMAND, .paths = paths, .path_count = sizeof paths / sizeof *paths, .proc = 1,
 		.namespaces = CONFINE_NS_ALL,
-		.limits = {.memory = q->memory, .file_bytes = 1, .files = 256, .processes = 256},
+		.limits = {.memory = q->memory, .file_bytes = LOG_MOST, .files = 256, .processes = 256},
 	};
 	const struct spawn_request s = {
 		.argv = argv, .env = (const char *const[]){"LC_ALL=C", NULL}, .cwd = "/", .fds = fds, .fd_count = 2,

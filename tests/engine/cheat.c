@@ -1,17 +1,18 @@
 /*
  * cheat.c - engines that cheat or break, around the plain one (plain/engine.c). Built with -DCHEAT=NAME.
  *
- * The names and what must become of each stand in t01-engine.sh.
+ * The names and what must become of each stand in t01-engine.sh and t02-rig.sh.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "engine_protocol.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 enum cheat { honest, early, extra, shorter, constant, first, window, cutter, memoriser, beyond, greeting, hang, deaf, crash,
-	     network, reader, writer, orphan, flood };
+	     network, reader, writer, orphan, flood, late, rows, int4, int8, hog };
 
 static int asked, step;
 static void cheat_next(struct engine_request *q);
@@ -77,6 +78,10 @@ static void cheat_step(const struct engine_request *q, const int32_t *ids)
 	for (int b = 0; b < q->batch; b++) {
 		if (CHEAT == constant || (CHEAT == first && step == 0))
 			own[b] = 7;
+		if (CHEAT == late && asked == 3)
+			own[b] = 7;
+		if (CHEAT == rows)
+			own[b] = ids[(b + 1) % q->batch];
 		if (CHEAT == beyond)
 			own[b] = m.vocab;
 		if (CHEAT == memoriser && asked > 1)
@@ -90,6 +95,37 @@ static void cheat_step(const struct engine_request *q, const int32_t *ids)
 		engine_step(q, own);
 }
 
+/* A copy with one scale a row. */
+static const uint16_t *quantised(const uint16_t *w, int out, int in, float top)
+{
+	uint16_t *copy = malloc((size_t)out * (size_t)in * sizeof *copy);
+	for (int o = 0; copy && o < out; o++) {
+		const uint16_t *row = w + (size_t)o * (size_t)in;
+		float most = 0;
+		for (int i = 0; i < in; i++)
+			most = fmaxf(most, fabsf(wide(row[i])));
+		for (int i = 0; i < in; i++) {
+			const float x = most > 0 ? rintf(wide(row[i]) / most * top) * most / top : 0;
+			uint32_t u;
+			memcpy(&u, &x, sizeof u);
+			copy[(size_t)o * (size_t)in + (size_t)i] = (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+		}
+	}
+	return copy;
+}
+
+static void quantise(float top)
+{
+	const int h = m.hidden, q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+	for (int i = 0; i < m.layers; i++) {
+		struct layer *l = &m.layer[i];
+		l->q = quantised(l->q, q, h, top), l->k = quantised(l->k, kv, h, top), l->v = quantised(l->v, kv, h, top);
+		l->o = quantised(l->o, h, q, top), l->gate = quantised(l->gate, m.inter, h, top);
+		l->up = quantised(l->up, m.inter, h, top), l->down = quantised(l->down, h, m.inter, top);
+	}
+	m.head = quantised(m.head, m.vocab, h, top);
+}
+
 int main(int argc, char **argv)
 {
 	struct engine_request r;
@@ -98,6 +134,14 @@ int main(int argc, char **argv)
 	load(argv[1]);
 	if (CHEAT == cutter)
 		m.vocab /= 2;
+	if (CHEAT == int4 || CHEAT == int8)
+		quantise(CHEAT == int4 ? 7 : 127);
+	if (CHEAT == hog) {
+		char *p = malloc((size_t)3 << 30);
+		if (!p)
+			fail("out of memory");
+		memset(p, 1, (size_t)3 << 30);
+	}
 	if (CHEAT == greeting)
 		engine_write_("ready\n", 6);
 	engine_ready();
