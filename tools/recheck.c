@@ -9,8 +9,10 @@
  */
 #include "file.h"
 #include "json.h"
+#include "recheck_engine.h"
 #include "recheck_math.h"
 #include "recheck_plan.h"
+#include "recheck_say.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,47 +26,10 @@ static const char HELP[] =
 	"\n"
 	"Checks the hashes of raw file and pre-registration, the drawn order of arms and input sets,\n"
 	"every block, session and look, the guards, the estimate and the verdict, under the rule that\n"
-	"was pre-registered: touchstone-bench-rule-1 or -2 (stages/lib/stats.h says what changed).\n"
+	"was pre-registered: touchstone-bench-rule-1 or -2 (stages/lib/stats.h says what changed). Of an\n"
+	"engine also the times of each batch and the gates that follow from them, not its tokens.\n"
 	"\n"
 	"exit: 0 everything agrees, 1 something does not (printed), 2 usage, 3 malformed file\n";
-
-struct sample {
-	uint64_t ticks;
-	unsigned session, workload, block, slot, set, arm, phase, drop, check;
-};
-
-static int bad, checks;
-static struct sample *all;
-static size_t count;
-
-__attribute__((format(printf, 2, 3))) static void expect(int ok, const char *fmt, ...)
-{
-	checks++;
-	if (ok)
-		return;
-	va_list ap;
-	va_start(ap, fmt);
-	fputs("  differs: ", stdout);
-	vprintf(fmt, ap);
-	putchar('\n');
-	va_end(ap);
-	bad++;
-}
-
-static int same(double a, double b)
-{
-	return isnan(a) ? isnan(b) : a == b || fabs(a - b) <= 1e-9 * (1 + fabs(a));
-}
-
-/* null stands for a number that does not exist or is infinite. */
-static void expect_num(const cJSON *o, const char *key, double want, const char *where)
-{
-	const cJSON *i = json_get(o, key);
-	double got = i && cJSON_IsNumber(i) ? i->valuedouble : NAN;
-	if (!isfinite(want))
-		want = NAN;
-	expect(same(got, want), "%s: %s is %.12g, recomputed %.12g", where, key, got, want);
-}
 
 static void load_raw(const struct buf *f)
 {
@@ -445,7 +410,7 @@ static void check_prereg(const char *path, const cJSON *outputs, const cJSON *pr
 static void recheck(const char *path)
 {
 	struct err e;
-	struct buf raw = BUF_INIT;
+	struct buf raw = BUF_INIT, batches = BUF_INIT;
 	cJSON *v = json_read(path, &JSON_OURS, NULL, &e);
 	if (!v)
 		die_err(&e);
@@ -465,12 +430,18 @@ static void recheck(const char *path)
 	check_prereg(path, outputs, prereg, confirm);
 	load_raw(&raw);
 	checks = 0;
+	if (json_get(r, "batches")) {
+		read_side(path, outputs, json_get_str(r, "batches", "?"), &batches);
+		engine_load(&batches);
+	}
 	for (int i = 0; i < 2; i++) {
 		const cJSON *c = json_get(data, part[i]), *j = json_get(prereg, part[i]);
 		static struct plan p;
 		if (c && j) {
 			load_plan(j, &p);
 			verdict = contest(&p, c, i == 1);
+			if (batch && verdict && strcmp(verdict, "pass") == 0)
+				verdict = engine_gated(&p, c, json_get(prereg, "engine_gates"), json_get(data, "engine"));
 		}
 	}
 	/* Faster than the device can be: that floor rests on the device's figures, and only ever speaks against a candidate. */
@@ -482,7 +453,8 @@ static void recheck(const char *path)
 	       "verdict is %s, recomputed %s", said, verdict ? verdict : "none");
 	const char *word = bad == before ? "agrees" : "DIFFERS";
 	printf("%s: %s, %zu samples, %d checks, %s\n", path, said, count, checks, word);
-	free(all), buf_free(&raw), cJSON_Delete(v);
+	free(all), free(batch), buf_free(&raw), buf_free(&batches), cJSON_Delete(v);
+	batch = NULL;
 }
 
 int main(int argc, char **argv)
