@@ -1,0 +1,49 @@
+/*
+ * engine_build.h - engine sources -> program, by the host's C compiler in confinement.
+ *
+ * The compiler sees the sources, engine_protocol.h and the system's headers and libraries; no repository, network or other
+ * process. Options are fixed (ENGINE_BUILD_OPTIONS), so that two arms differ by their sources alone. A source that does not
+ * compile is a result (ok 0, a reason code, the compiler's words); errors are ours or the machine's.
+ *
+ * The program lies in BUILD/engines/KEY/engine, BUILD being the folder above this program's and KEY the hash of the sources. It is
+ * made anew each time and moved into place whole; who runs the one before keeps it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ENGINE_BUILD_H
+#define TS_ENGINE_BUILD_H
+
+#include "buf.h"
+#include "confine.h"
+#include "err.h"
+#include "hash.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#define ENGINE_BUILD_OPTIONS "-std=gnu11 -O3 -march=native -ffp-contract=fast -lm -lpthread"
+
+enum { ENGINE_FILES = 64, ENGINE_FILE_NAME = 64 };
+
+struct engine_file {
+	char name[ENGINE_FILE_NAME]; /* "engine.c", "kernels/NAME.c", "kernels/NAME.h" */
+	struct buf text;
+};
+
+struct engine_built {
+	int ok;
+	char code[48];           /* "ok", compile.error, compile.timeout, compile.limit, compile.crash */
+	char message[256];
+	struct buf log;          /* what the compiler said: untrusted */
+	char path[PATH_MAX];     /* absolute */
+	char sha[HASH_HEX];      /* of the program */
+	char isolation[CONFINE_LIST];
+};
+
+/* Identity of a candidate of files: SHA-256 over "NAME\0HASH\n" of each, by name. Sorts `file`. */
+void engine_files_sha(struct engine_file *file, int n, char out[HASH_HEX]);
+
+int engine_build(struct engine_file *file, int n, struct engine_built *b, struct err *e);
+void engine_built_free(struct engine_built *b);
+
+#endif
