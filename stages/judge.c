@@ -9,7 +9,9 @@
  */
 #include "buf.h"
 #include "checker_call.h"
+#include "engine_setup.h"
 #include "gpu.h"
+#include "judge_engine.h"
 #include "lane.h"
 #include "plan.h"
 #include "proof.h"
@@ -39,8 +41,11 @@ static const char HELP[] =
 	"run after the time of 20 references (1 s at least). A failed run counts against the candidate\n"
 	"only if a new process then finds the GPU healthy.\n"
 	"\n"
-	"reads   candidate/kernel.cu, candidate/plan.json, artefact/ (emu-fast, or cuda-0...), the\n"
-	"        run's spec\n"
+	"An engine problem: a fresh child for each public workload answers two batches of prompts drawn from the\n"
+	"stage's key and the first again; once all children are gone every id is replayed in float32. The margin of an\n"
+	"id, and the mean, 99th percentile and share of argmaxes of all, are what honest rounding costs on those prompts.\n"
+	"\n"
+	"reads   candidate/, artefact/ (emu-fast, or cuda-0...; engine), the run's spec\n"
 	"writes  judge.json; data: worst figures per workload, the stage's key for reproduction, the GPU\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n";
 
@@ -222,6 +227,13 @@ static int work(struct stage *s, struct err *e)
 
 	j->s = s;
 	j->lane = (struct lane)LANE_INIT;
+	struct buf text = BUF_INIT;
+	int engine = engine_problem(s, &text, e);
+	if (engine) {
+		int rc = engine < 0 ? -1 : judge_engine(s, buf_str(&text), text.len, &j->checker, e);
+		buf_free(&text);
+		return rc;
+	}
 	if (load(j, e) < 0)
 		return -1;
 	if (class == DEVICE_SIM) {

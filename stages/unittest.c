@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "checker_call.h"
 #include "defence.h"
+#include "engine_setup.h"
 #include "gpu.h"
 #include "lane.h"
 #include "plan.h"
@@ -17,6 +18,7 @@
 #include "reason.h"
 #include "sanitizer.h"
 #include "stage.h"
+#include "unittest_engine.h"
 #include "worker_pool.h"
 
 #include <stdio.h>
@@ -37,7 +39,8 @@ static const char HELP[] =
 	"itself, under other contents of shared and local memory: coverage is then `none`, since no\n"
 	"sanitizer looked.\n"
 	"\n"
-	"reads   aK/candidate/, aK/artefact/ (emu-sanitize, emu-race; cuda-0...), the run's spec\n"
+	"An engine problem: its tiny workloads, a fresh child each, answered and replayed as in judge.\n\n"
+	"reads   aK/candidate/, aK/artefact/ (engine; emu-sanitize, emu-race; cuda-0...), the run's spec\n"
 	"writes  aK/unittest.json, aK/unittest.log\n"
 	"exit    0 verdict written, whatever it is; 3 malformed input; 4 environment; 70 our fault\n"
 	"\n"
@@ -45,8 +48,7 @@ static const char HELP[] =
 	"compute-sanitizer, where it is installed, look at the tiny shapes on the GPU: an access out of bounds is a\n"
 	"reject, what else it says is noted\n";
 
-/* Milliseconds are honest at a tiny shape, also under sanitizers on a busy machine. */
-#define TINY_NS 10000000000
+#define TINY_NS 10000000000 /* milliseconds are honest, also under sanitizers on a busy machine */
 #define TINY_GPU_NS 2000000000
 
 struct unit {
@@ -78,7 +80,6 @@ static struct unit unit;
 static void name_shape(struct unit *u, const struct axes *a)
 {
 	size_t at = 0;
-
 	u->shape[0] = 0;
 	for (int i = 0; i < u->spec->naxes && at + 80 < sizeof u->shape; i++) {
 		int n = snprintf(u->shape + at, sizeof u->shape - at, "%s%.40s=%lld", i ? " " : "",
@@ -121,10 +122,9 @@ static void explain_wrong(const struct proof_out *o, char *out, size_t n)
 
 static void fail(struct unit *u, const struct proof_out *o, const char *order)
 {
-	char what[512];
+	char what[512], how[40] = "";
 	const char *code = o->no_launch ? "unittest.fault" : code_of(o->word);
 	size_t line = strcspn(o->text, "\n");
-	char how[40] = "";
 
 	if (!u->gpu_run)
 		snprintf(how, sizeof how, ", threads %s", order);
@@ -461,6 +461,9 @@ static int work(struct stage *s, struct err *e)
 	u->s = s;
 	u->deterministic = 1;
 	u->lane = (struct lane)LANE_INIT;
+	int engine = engine_problem(s, &u->spec_text, e);
+	if (engine)
+		return engine < 0 ? -1 : unittest_engine(s, buf_str(&u->spec_text), u->spec_text.len, &u->checker, e);
 	if (load(u, e) < 0)
 		return -1;
 	if (!strcmp(s->trial.device, "sim")) {

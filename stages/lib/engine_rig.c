@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ENGINE_FEW = 256 };
 
@@ -81,7 +82,10 @@ static int set_gates(const struct engine_rig *g, struct engine_report *r, struct
 /* All asks of a workload to one child. `stamp` has room for its steps. */
 static int ask_all(const struct engine_rig *g, struct engine *child, struct engine_row *row, int64_t *stamp, struct err *e)
 {
+	/* Who has something to say before it is asked gets the time to say it. */
+	static const struct timespec gap = {.tv_nsec = 5000000};
 	for (int k = 0; k < ENGINE_ASKS && row->outcome == ENGINE_OK; k++) {
+		nanosleep(&gap, NULL);
 		const struct engine_asked *a = &row->a[k];
 		struct engine_batch b = {.batch = a->batch, .prompt = a->prompt, .steps = a->steps, .ids = a->ids,
 					 .out = a->out, .stamp = stamp,

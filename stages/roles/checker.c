@@ -13,6 +13,7 @@
 #include "checker_wire.h"
 #include "defence.h"
 #include "child_call.h"
+#include "engine_spec.h"
 #include "file.h"
 #include "gpu_copy.h"
 #include "hash.h"
@@ -46,7 +47,7 @@ static const char HELP[] =
 	"Speaks on descriptor 3 only. Not for people.\n";
 
 static struct keys *keys; /* a locked page */
-static struct spec *spec;
+static struct spec *spec; /* NULL of an engine problem: keys and signatures are all there is */
 static const char *spec_dir, *device = "emu";
 /* One of the two, by the device. */
 struct work {
@@ -89,6 +90,8 @@ static int draw(const struct checker_open *q, struct axes *out, struct err *e)
 
 	if (is_published())
 		return err_set(e, EX_HARNESS, "the stage key is public: no more drawing");
+	if (!spec)
+		return err_set(e, EX_HARNESS, "an engine problem has no inputs here");
 	if (q->mode == CHECKER_HELD_OUT) {
 		work_key(q, key);
 		rng_open(&r, key, "axes");
@@ -320,7 +323,10 @@ static int load_spec(const char *run_dir, struct err *e)
 		return -1;
 	kit.run = gpu_kit.run = &run;
 	int r = run_spec_read(&run, "spec.json", 1 << 20, &text, NULL, e);
+	enum spec_kind kind = SPEC_KERNEL;
 	if (r == 0)
+		r = spec_kind(buf_str(&text), text.len, &kind, e);
+	if (r == 0 && kind == SPEC_KERNEL)
 		r = spec_parse(buf_str(&text), text.len, "spec.json", &spec, e);
 	buf_free(&text);
 	return r;

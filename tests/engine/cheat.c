@@ -1,7 +1,7 @@
 /*
  * cheat.c - engines that cheat or break, around the plain one (plain/engine.c). Built with -DCHEAT=NAME.
  *
- * The names and what must become of each stand in t01-engine.sh and t02-rig.sh.
+ * The names and what must become of each stand in t01-engine.sh and t03-rig.sh.
  *
  * SPDX-License-Identifier: MIT
  */

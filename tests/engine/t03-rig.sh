@@ -1,5 +1,5 @@
 #!/bin/sh
-# t02-rig.sh - what only shows over several batches, sequences and many ids; and honest arithmetic of another kind.
+# t03-rig.sh - what only shows over several batches, sequences and many ids; and honest arithmetic of another kind.
 #
 # SPDX-License-Identifier: MIT
 . "$(dirname "$0")/../lib.sh"

@@ -1,0 +1,176 @@
+/*
+ * engine_setup.c - see engine_setup.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "engine_setup.h"
+
+#include "buf.h"
+#include "facts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILES = 64, FILE_MOST = 4 << 20 };
+
+int engine_problem(const struct stage *s, struct buf *text, struct err *e)
+{
+	enum spec_kind kind = SPEC_KERNEL;
+	if (run_spec_read(&s->run, "spec.json", 1 << 20, text, NULL, e) ||
+	    spec_kind(buf_str(text), text->len, &kind, e)) {
+		buf_free(text);
+		return -1;
+	}
+	if (kind == SPEC_KERNEL)
+		buf_free(text);
+	return kind == SPEC_ENGINE;
+}
+
+/* The hash of the model that this trial or run is held to; NULL when nobody has named one yet. */
+static const char *model_on_record(struct stage *s)
+{
+	struct err none;
+	for (int i = (int)s->step - 1; i >= 0; i--) {
+		const struct verdict_in *in = stage_verdict(s, (enum step)i, &none);
+		const char *sha = in ? verdict_in_input(in, "model") : NULL;
+		if (sha)
+			return sha;
+	}
+	return run_str(&s->run, "model_sha256", NULL);
+}
+
+static int find_artefact(struct stage *s, const char *name, struct engine_setup *u, struct err *e)
+{
+	char file[TRIAL_PATH], path[TRIAL_PATH], now[HASH_HEX];
+	const char *dir = stage_candidate_dir(s);
+	snprintf(file, sizeof file, "%s%sartefact/%s", dir, *dir ? "/" : "", name);
+	if (stage_recorded(s, file, u->artefact, e))
+		return -1;
+	trial_path(path, s->id, file);
+	if (!realpath(path, u->program))
+		return err_set(e, EX_BADINPUT, "cannot find '%s' (%s)", path, strerror(errno));
+	if (hash_file(u->program, now, e))
+		return -1;
+	if (strcmp(now, u->artefact) != 0)
+		return err_set(e, EX_BADINPUT, "'%s' is not the file that was recorded", path);
+	verdict_input(&s->v, "artefact", u->artefact);
+	return 0;
+}
+
+/* What the newest step that made candidate files says of them: outputs below DIR/candidate/. NULL: none did. */
+static const cJSON *candidate_outputs(struct stage *s, const char *prefix, struct err *e)
+{
+	for (int i = (int)s->step - 1; i >= 0; i--) {
+		const struct verdict_in *in = stage_verdict(s, (enum step)i, e);
+		if (!in)
+			return NULL;
+		for (const cJSON *o = in->outputs->child; o; o = o->next)
+			if (!strncmp(o->string, prefix, strlen(prefix)))
+				return in->outputs;
+	}
+	err_set(e, EX_BADINPUT, "no verdict of trial %s names a candidate", s->id);
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+/* Every file as recorded; the candidate's hash is over "NAME\0HASH\n" of its files by name. */
+static int find_candidate(struct stage *s, struct err *e)
+{
+	const cJSON *file[FILES];
+	char prefix[32], sha[HASH_HEX];
+	const char *dir = stage_candidate_dir(s);
+	struct buf all = BUF_INIT, text = BUF_INIT;
+	int n = 0, rc = 0;
+	snprintf(prefix, sizeof prefix, "%s%scandidate/", dir, *dir ? "/" : "");
+	const cJSON *outputs = candidate_outputs(s, prefix, e);
+	if (!outputs)
+		return -1;
+	for (const cJSON *o = outputs->child; o && n < FILES; o = o->next)
+		if (!strncmp(o->string, prefix, strlen(prefix)) && cJSON_IsString(o))
+			file[n++] = o;
+	qsort(file, (size_t)n, sizeof *file, by_name);
+	for (int i = 0; i < n && rc == 0; i++) {
+		const char *name = file[i]->string + strlen(prefix);
+		rc = stage_use(s, NULL, file[i]->string, file[i]->valuestring, FILE_MOST, &text, e);
+		buf_add(&all, name, strlen(name) + 1);
+		buf_addf(&all, "%s\n", file[i]->valuestring);
+		buf_free(&text);
+	}
+	hash_hex(buf_str(&all), all.len, sha);
+	if (rc == 0)
+		verdict_input(&s->v, "candidate", sha);
+	buf_free(&all);
+	return rc;
+}
+
+/* An engine in C is no emulation of anything: its times are those of this processor. */
+static void on_host(struct stage *s)
+{
+	if (device_class_of(s->trial.device) != DEVICE_EMU)
+		return;
+	s->v.emulated = 0;
+	cJSON_Delete(s->v.device);
+	s->v.device = cJSON_CreateObject();
+	cJSON_AddStringToObject(s->v.device, "kind", "host");
+}
+
+int engine_setup(struct stage *s, const char *text, size_t len, const char *artefact, struct engine_setup *u,
+		 struct err *e)
+{
+	memset(u, 0, sizeof *u);
+	if (engine_spec_parse(text, len, "spec.json", &u->spec, e))
+		return -1;
+	const struct engine_spec *p = u->spec;
+	on_host(s);
+	if (p->cuda)
+		return err_set(e, EX_NOENV, "engines in CUDA are not run by this version");
+	if (find_candidate(s, e))
+		return -1;
+	if (!artefact)
+		return 0;
+	if (find_artefact(s, artefact, u, e))
+		return -1;
+	if (engine_model_open(&u->model, run_str(&s->run, "model_dir", NULL), p->shape, p->seed, model_on_record(s), e))
+		return -1;
+	u->open = 1;
+	verdict_input(&s->v, "model", u->model.sha);
+	u->rig = (struct engine_rig){.program = u->program, .model = &u->model, .load_s = p->load_s, .step_s = p->step_s,
+				     .memory = (uint64_t)p->memory_bytes};
+	return 0;
+}
+
+void engine_setup_free(struct engine_setup *u)
+{
+	if (u->open)
+		engine_model_close(&u->model);
+	engine_spec_free(u->spec);
+	memset(u, 0, sizeof *u);
+}
+
+int engine_setup_key(struct stage *s, const char *stage, struct checker **c, struct engine_setup *u, struct err *e)
+{
+	char run[TRIAL_PATH], byte[3] = "";
+	run_path(run, s->trial.run, "");
+	const struct checker_opts o = {.device = "emu", .run_dir = run, .trial = s->id, .stage = stage};
+	if (checker_start(c, &o, e) || checker_subkey(*c, u->key, e))
+		return -1;
+	for (int i = 0; i < 32; i++) {
+		memcpy(byte, u->key + 2 * i, 2);
+		u->rig.key[i] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	return 0;
+}
+
+struct engine_rig_work *engine_setup_work(const struct engine_workload *w, int n)
+{
+	struct engine_rig_work *k = xcalloc((size_t)n, sizeof *k);
+	for (int i = 0; i < n; i++)
+		k[i] = (struct engine_rig_work){w[i].name, w[i].batch, w[i].prompt, w[i].steps};
+	return k;
+}
