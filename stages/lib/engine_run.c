@@ -20,11 +20,10 @@ static int load(const char *name, struct engine_spec **spec, struct err *e)
 	enum spec_kind kind = SPEC_KERNEL;
 	struct buf text = BUF_INIT;
 	char *path = xasprintf("specs/%s/spec.json", name);
-	int rc = file_read(path, 1 << 20, &text, e);
-	if (rc == 0)
-		rc = spec_kind(buf_str(&text), text.len, &kind, e);
-	if (rc == 0 && kind == SPEC_ENGINE)
-		rc = engine_spec_parse(buf_str(&text), text.len, path, spec, e) ? -1 : 1;
+	int rc = -1;
+	*spec = NULL;
+	if (file_read(path, 1 << 20, &text, e) == 0 && spec_kind(buf_str(&text), text.len, &kind, e) == 0)
+		rc = kind == SPEC_KERNEL ? 0 : engine_spec_parse(buf_str(&text), text.len, path, spec, e) ? -1 : 1;
 	buf_free(&text);
 	free(path);
 	return rc;

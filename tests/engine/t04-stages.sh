@@ -83,9 +83,9 @@ first margin
 memoriser margin
 late margin
 END
-engine first
+engine constant
 unit
-ok "unittest says where and what" grep -q "workload '.*sequence [0-2], step 0: it said 7 where the model says" trials/0001/a0/unittest.log
+ok "unittest says where and what" grep -q "workload '.*sequence [0-2], step [0-9]*: it said 7 where the model says" trials/0001/a0/unittest.log
 engine late
 judge
 ok "judge says only which workload" same "wrong at workload 'one': an id is not the model's: its logit is further from the best than honest rounding explains" "$(jq -r .reason.message $judge)"
