@@ -12,7 +12,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/aa.h"
+#include "lib/bench_engine.h"
 #include "lib/contest.h"
+#include "lib/engine_setup.h"
 #include "lib/lane.h"
 #include "lib/rig.h"
 #include "lib/rig_profile.h"
@@ -46,6 +48,10 @@ static const char HELP[] =
 	"A candidate more than 20 times slower than the champion in two warm reps of a workload, or 20 s\n"
 	"(on a GPU 2 s) behind it in all, is rejected at once (data.*.given_up): it does not hold the lane.\n"
 	"On a GPU, a workload whose first two blocks are 10 % behind is not timed further in that session.\n"
+	"\n"
+	"An engine problem: whole batches instead of reps, the native baseline in the same sessions, every token\n"
+	"replayed afterwards; a winner must also keep the gates on time to the first token and per token\n"
+	"(bench.ttft, bench.tpot), spread and memory. bench.engine.jsonl has a line for each batch.\n"
 	"\n"
 	"Also written: bench.prereg.json (rule, before the first sample) and bench.raw (ticks).\n"
 	"tools/recheck recomputes the verdict from them.\n"
@@ -384,9 +390,17 @@ static int run(struct bench *b, struct err *e)
 
 /* The checker outlives this function: the verdict's MAC comes from it. */
 static struct bench bench = {.lane = LANE_INIT};
+static struct checker *engine_checker;
 
 static int work(struct stage *s, struct err *e)
 {
+	struct buf text = BUF_INIT;
+	int engine = engine_problem(s, &text, e);
+	if (engine) {
+		int rc = engine < 0 ? -1 : bench_engine(s, buf_str(&text), text.len, &engine_checker, e);
+		buf_free(&text);
+		return rc;
+	}
 	bench.s = s;
 	raw_begin(&bench.raw, 1000000000);
 	contest_init(&bench.first);
@@ -411,5 +425,7 @@ int main(int argc, char **argv)
 		.stage = "bench", .help = HELP, .work = work, .option = option};
 	int rc = stage_main(argc, argv, &about);
 	rig_free(&bench.rig);
+	if (engine_checker)
+		checker_stop(engine_checker);
 	return rc;
 }
