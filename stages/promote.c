@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECENT = 15 };
+enum { RECENT = 20 }; /* prompts tell 15 of them one by one and group the reasons of all */
 
 static const char HELP[] =
 	"usage: promote trials/NNNN/promote.json\n"
@@ -37,7 +37,7 @@ static const char HELP[] =
 	"confirm and the layers of isolation tell (stages/lib/relies.h).\n"
 	"\n"
 	"data.after is the state that later trials of the run start from: champion {trial,\n"
-	"candidate_sha256}, recent (newest 15 trials), closed, charged, reasons {code: count},\n"
+	"candidate_sha256}, recent (newest 20 trials), closed, charged, reasons {code: count},\n"
 	"best_ratio (champion against the baseline).\n"
 	"\n"
 	"exit: 0 verdict written, 2 usage, 3 malformed input, 4 not the pinned build,\n"

@@ -5,6 +5,8 @@
  */
 #include "page.h"
 
+#include "clusters.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -316,6 +318,29 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 	page_element(out, "<td class=\"n x\">", when, "</td></tr>\n");
 }
 
+/* What trials failed of more than once, by reason and message: five at most. */
+static void failures(struct buf *out, const struct page_group *g)
+{
+	struct clusters k = {0};
+	char count[64];
+
+	for (size_t i = g->n; i > 0; i--) {
+		const struct page_row *r = g->row[i - 1];
+		if (r->verdict && (!strcmp(r->verdict, "reject") || !strcmp(r->verdict, "inconclusive")))
+			clusters_add(&k, r->code ? r->code : "", r->message ? r->message : "");
+	}
+	clusters_sort(&k);
+	if (!k.n || k.c[0].n < 2)
+		return;
+	buf_adds(out, "<details class=failures><summary>What failed more than once</summary>\n<ul>\n");
+	for (int i = 0; i < k.n && i < 5 && k.c[i].n > 1; i++) {
+		snprintf(count, sizeof count, "<li>%d of %zu trials: <code>", k.c[i].n, g->n);
+		page_element(out, count, k.c[i].code, "</code> ");
+		page_element(out, "", k.c[i].message, "\n");
+	}
+	buf_adds(out, "</ul></details>\n");
+}
+
 void page_group(struct buf *out, const struct page_group *g)
 {
 	if (!g->n)
@@ -334,6 +359,7 @@ void page_group(struct buf *out, const struct page_group *g)
 	for (size_t i = g->n; i > 0; i--)
 		row(out, g->row[i - 1], &g->source[i - 1], g->start);
 	buf_adds(out, "</tbody></table></div>\n");
+	failures(out, g);
 	page_element(out, "<p class=dim>How to reproduce: <code>make iterate SPEC=", g->row[0]->spec, "");
 	page_element(out, " DEVICE=", g->row[0]->device, "</code> continues or starts a run; <code>make replay ");
 	const char *from = NULL;

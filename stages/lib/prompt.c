@@ -17,12 +17,12 @@ enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
 
 enum part {
 	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
-	P_RESEARCH, P_REPAIR, P_FROM, P_SOURCE_BYTES, P_COUNT
+	P_RESEARCH, P_REPAIR, P_CLUSTERS, P_FROM, P_SOURCE_BYTES, P_COUNT
 };
 
 static const char *const PART[P_COUNT] = {
 	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
-	"research", "repair", "from", "source_bytes",
+	"research", "repair", "clusters", "from", "source_bytes",
 };
 
 int64_t prompt_estimate(size_t bytes)
@@ -178,6 +178,7 @@ static int dropped(enum part part, int level)
 	case P_RESEARCH:
 		return level >= 1;
 	case P_DIGEST:
+	case P_CLUSTERS:
 		return level >= 2;
 	case P_PLAYBOOK:
 		return level >= 6;
@@ -224,6 +225,7 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	if (prompt_spec(s, &v[P_SPEC].text, e) || reference(s, p, &v[P_REFERENCE].text, e) ||
 	    prompt_champion(s, p, salt, &v[P_CHAMPION].text, e) ||
 	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
+	    prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
 	    template_part(p, "playbook.md", &v[P_PLAYBOOK].text, e) ||
 	    template_part(p, "research.md", &v[P_RESEARCH].text, e) ||
 	    template_part(p, "repair.md", &v[P_REPAIR].text, e) || prompt_device(s, &v[P_DEVICE].text, e))

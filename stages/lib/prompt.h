@@ -12,8 +12,8 @@
  * empty disappears. Text from candidates and their diagnostics is put between BEGIN and END lines
  * with a nonce that it cannot contain, source without comments, everything capped in length.
  *
- * When the estimate exceeds the limit, parts go in this order: research, digest, recent trials
- * beyond 8, beyond 3, all of them, playbook, reference. If that is not enough it is an error.
+ * When the estimate exceeds the limit, parts go in this order: research, digest with clusters, recent
+ * trials beyond 8, beyond 3, all of them, playbook, reference. If that is not enough it is an error.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #define PROMPT_DIR "prompts"
+#define PROMPT_CLUSTERED 20 /* newest trials whose reasons are grouped */
 
 struct prompt {
 	struct buf system, user;
@@ -62,6 +63,7 @@ int prompt_champion(struct stage *s, const struct proposal *p, const char *salt,
 int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e);
 int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, struct err *e);
 int prompt_digest(struct stage *s, struct buf *out, struct err *e);
+int prompt_clusters(struct stage *s, const char *salt, struct buf *out, struct err *e);
 int prompt_device(const struct stage *s, struct buf *out, struct err *e);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "prompt.h"
 
+#include "clusters.h"
 #include "defence.h"
 #include "file.h"
 #include "gpu.h"
@@ -24,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KERNEL = 96 << 10, MAX_REASON = 600, MAX_RECENT = 15, MAX_CODES = 24 };
+enum { MAX_KERNEL = 96 << 10, MAX_REASON = 600, MAX_RECENT = 15, MAX_CODES = 24, MAX_CLUSTERS = 5 };
 
 static void code_block(struct buf *out, const char *lang, const char *text, size_t len)
 {
@@ -366,6 +367,38 @@ int prompt_digest(struct stage *s, struct buf *out, struct err *e)
 	for (int i = 0; i < n && i < MAX_CODES; i++)
 		buf_addf(out, "- %lld x %s: %s\n", (long long)t[i].n, t[i].code,
 			 strcmp(t[i].code, "ok") ? reason_text(t[i].code) : "kept as champion");
+	return 0;
+}
+
+/* What the newest failures have in common. Once is no pattern. */
+int prompt_clusters(struct stage *s, const char *salt, struct buf *out, struct err *e)
+{
+	struct clusters k = {0};
+	const cJSON *after, *id;
+	struct buf t = BUF_INIT;
+	int n = 0;
+
+	if (stage_after(s, &after, e))
+		return -1;
+	cJSON_ArrayForEach(id, json_get(after, "recent")) {
+		struct verdict_in in;
+		if (!cJSON_IsString(id) || !trial_id_ok(id->valuestring))
+			continue;
+		if (n++ == PROMPT_CLUSTERED)
+			break;
+		if (verdict_read(id->valuestring, STEP_PROMOTE, &in, e))
+			return -1;
+		if (in.kind == V_REJECT || in.kind == V_INCONCLUSIVE)
+			clusters_add(&k, in.code, in.message);
+		verdict_in_free(&in);
+	}
+	clusters_sort(&k);
+	clusters_tell(&k, n < PROMPT_CLUSTERED ? n : PROMPT_CLUSTERED, 2, MAX_CLUSTERS, &t);
+	if (t.len) {
+		buf_adds(out, "What failed more than once of late:\n");
+		prompt_fence(out, "failures", t.data, t.len, salt);
+	}
+	buf_free(&t);
 	return 0;
 }
 

@@ -23,6 +23,8 @@ static void count(struct summary *s, const struct verdict_in *in)
 {
 	const char *text = in->message;
 	int done = strcmp(in->code, "propose.space_done") == 0;
+	if (!done && (in->kind == V_REJECT || in->kind == V_INCONCLUSIVE))
+		clusters_add(&s->clusters, in->code, text);
 	s->closed++;
 	s->space_done += done;
 	if (done && strncmp(text, "a0/propose: ", 12) == 0)
@@ -81,6 +83,7 @@ void summary_read(const struct run *r, struct summary *s)
 		s->best_ratio = after ? json_get_num(after, "best_ratio", 0) : 0;
 		verdict_in_free(&in);
 	}
+	clusters_sort(&s->clusters);
 	read_relies(s);
 }
 
@@ -111,6 +114,15 @@ static void print_reasons(const struct summary *s)
 	putchar('\n');
 }
 
+/* What several trials failed of in the same way, three at most. */
+static void print_clusters(const struct summary *s)
+{
+	for (int i = 0; i < s->clusters.n && i < 3 && s->clusters.c[i].n > 1; i++) {
+		const struct cluster *c = &s->clusters.c[i];
+		printf("  %s %d of %d: %s: %s\n", i ? "         " : "repeated ", c->n, s->closed, c->code, c->message);
+	}
+}
+
 static void print_spend(const struct run *r)
 {
 	struct ledger_amount t;
@@ -135,6 +147,7 @@ void summary_rows(const struct run *r, const struct summary *s)
 	printf("  trials    %d of %lld: %d kept, %d rejected, %d inconclusive, %d invalid\n",
 	       s->closed, (long long)r->n, s->kept, s->rejected, s->inconclusive, s->invalid);
 	print_reasons(s);
+	print_clusters(s);
 	if (s->space_done)
 		printf("  space     done after %d of %lld trials: %s\n", s->closed - s->space_done,
 		       (long long)r->n, s->words);

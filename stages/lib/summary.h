@@ -8,6 +8,7 @@
 #ifndef TS_SUMMARY_H
 #define TS_SUMMARY_H
 
+#include "clusters.h"
 #include "err.h"
 #include "run.h"
 
@@ -19,6 +20,7 @@ struct summary {
 	int space_done;     /* trials that found nothing left to try */
 	char words[400];    /* of the newest of these; of a run of one trial: why it was not kept */
 	cJSON *reasons;     /* object: code -> count, of trials not kept */
+	struct clusters clusters; /* of the trials rejected or inconclusive; the first message of each is shown */
 	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
 	char relies[128];   /* rules that the champion's keeping depends on, "fast_math, order"; "" clean */
 	double best_ratio;  /* champion against the baseline; 0 unknown */

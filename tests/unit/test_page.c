@@ -120,6 +120,24 @@ static void test_gpu_words(void **state)
 	free(t);
 }
 
+static void test_failures(void **state)
+{
+	(void)state;
+	struct page_row a = start_kept, b = start_kept, kept = start_kept;
+	const struct page_row *rows[] = {&a, &kept, &b};
+	a.verdict = b.verdict = "reject", a.code = b.code = "judge.rel_l2";
+	a.message = "judge: 0.5 of <b>";
+	b.message = "judge: 0.75 of <b>";
+	struct page_group g = group(rows, 3, NULL);
+	char *t = text_of(&g);
+	has(t, "<li>2 of 3 trials: <code>judge.rel_l2</code> 0.75 of &lt;b&gt;"); /* the newest speaks */
+	free(t);
+	b.code = "judge.nan"; /* each once: no pattern */
+	t = text_of(&g);
+	assert_null(strstr(t, "failed more than once"));
+	free(t);
+}
+
 static void test_emulated(void **state)
 {
 	(void)state;
@@ -199,7 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over_start), cmocka_unit_test(test_start_lost), cmocka_unit_test(test_gpu_words),
-		cmocka_unit_test(test_emulated), cmocka_unit_test(test_read),
+		cmocka_unit_test(test_emulated), cmocka_unit_test(test_failures), cmocka_unit_test(test_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
