@@ -10,9 +10,11 @@
  */
 #include "lib/defence.h"
 #include "lib/duplicate.h"
+#include "lib/engine_setup.h"
 #include "lib/facts.h"
 #include "lib/file.h"
 #include "lib/gpu.h"
+#include "lib/guard_engine.h"
 #include "lib/image.h"
 #include "lib/json.h"
 #include "lib/plan.h"
@@ -43,6 +45,8 @@ static const char HELP[] =
 	"For a GPU: one module for each configuration that the plan's `choose` can ask for, gated, with\n"
 	"its arguments, registers and shared memory checked against the plan at the same sizes. A source\n"
 	"that the host can emulate is built for that too; else coverage is `none`.\n"
+	"\n"
+	"An engine problem: engine.c and kernels/NAME.c or .h; the box makes artefact/engine of them.\n"
 	"\n"
 	"reads   aK/propose.json, aK/candidate/, the run's spec, trials/index.tsv\n"
 	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize,\n"
@@ -462,6 +466,13 @@ static int guard_work(struct stage *s, struct err *e)
 {
 	struct guard *g = &guard;
 	char dir[TRIAL_PATH], log[TRIAL_PATH];
+	struct buf text = BUF_INIT;
+	const int engine = engine_problem(s, &text, e);
+	if (engine) {
+		int rc = engine < 0 ? -1 : guard_engine(s, buf_str(&text), text.len, e);
+		buf_free(&text);
+		return rc;
+	}
 	g->s = s;
 	run_path(dir, s->trial.run, "spec");
 	if (device_read(g, e) || spec_load(dir, &g->spec, e) || check_all(g, e))

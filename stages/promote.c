@@ -73,18 +73,11 @@ static const struct verdict_in *decided_by(struct stage *s, struct err *e)
 /* Identity of the candidate from the recorded hashes: the final choice, or the attempt's. */
 static void find_candidate(struct stage *s, struct closing *c)
 {
-	char file[64], sha[2][HASH_HEX];
 	const char *const dirs[] = {"", "a2", "a1", "a0"};
 	for (int i = 0; i < 4; i++) {
-		const char *d = dirs[i], *slash = *d ? "/" : "";
-		snprintf(file, sizeof file, "%s%scandidate/kernel.cu", d, slash);
-		if (stage_recorded(s, file, sha[0], NULL))
+		if (stage_candidate_sha(s, dirs[i], c->candidate, NULL))
 			continue;
-		snprintf(file, sizeof file, "%s%scandidate/plan.json", d, slash);
-		if (stage_recorded(s, file, sha[1], NULL))
-			continue;
-		trial_candidate_sha(sha[0], sha[1], c->candidate);
-		snprintf(c->dir, sizeof c->dir, "%s", d);
+		snprintf(c->dir, sizeof c->dir, "%s", dirs[i]);
 		return;
 	}
 }

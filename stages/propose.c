@@ -9,8 +9,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "lib/engine_setup.h"
 #include "lib/file.h"
 #include "lib/json.h"
+#include "lib/propose_engine.h"
 #include "lib/proposal.h"
 
 #include <math.h>
@@ -55,6 +57,11 @@ static int work(struct stage *s, struct err *e)
 	p.usage = (struct chat_usage){-1, -1, -1, -1, -1};
 	p.cost = NAN;
 	p.kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
+	struct buf text = BUF_INIT;
+	const int engine = engine_problem(s, &text, e);
+	buf_free(&text);
+	if (engine)
+		return engine < 0 ? -1 : propose_engine(s, p.kind, e);
 	for (i = 0; i < n && strcmp(PROPOSERS[i].kind, p.kind); i++)
 		;
 	if (i == n)

@@ -213,6 +213,8 @@ static void source_read(const struct options *o, const char *base, const struct 
 {
 	static const char *const kernel[] = {"candidate/kernel.cu", "a2/candidate/kernel.cu",
 					     "a1/candidate/kernel.cu", "a0/candidate/kernel.cu", NULL};
+	static const char *const engine[] = {"candidate/engine.c", "a2/candidate/engine.c",
+					     "a1/candidate/engine.c", "a0/candidate/engine.c", NULL};
 	static const char *const plan[] = {"candidate/plan.json", "a2/candidate/plan.json",
 					   "a1/candidate/plan.json", "a0/candidate/plan.json", NULL};
 	static const char *const patch[] = {"a2/candidate.patch", "a1/candidate.patch",
@@ -225,7 +227,9 @@ static void source_read(const struct options *o, const char *base, const struct 
 	free(dir);
 	if (!embed)
 		return;
-	s->kernel = first_text(base, r->trial, kernel);
+	s->file = "kernel.cu";
+	if (!(s->kernel = first_text(base, r->trial, kernel)) && (s->kernel = first_text(base, r->trial, engine)))
+		s->file = "engine.c";
 	s->plan = first_text(base, r->trial, plan);
 	s->patch = first_text(base, r->trial, patch);
 }

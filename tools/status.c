@@ -126,8 +126,10 @@ static void print_champion(const char *spec, const char *device)
 	printf("%s on %s: trial %s", spec, device, json_get_str(j, "trial", "?"));
 	if (ratio > 0)
 		printf(", %.3fx of the baseline", ratio);
-	printf("%s%s%s\n  champion/%s/%s/kernel.cu\n", *note ? " (" : "", note, *note ? ")" : "",
-	       spec, device);
+	snprintf(path, sizeof path, "champion/%.64s/%.64s/engine.c", spec, device);
+	const int engine = file_exists(path);
+	printf("%s%s%s\n  champion/%s/%s/%s\n", *note && !engine ? " (" : "", engine ? "" : note, *note && !engine ? ")" : "",
+	       spec, device, engine ? "engine.c" : "kernel.cu");
 	for (const cJSON *i = rules(data); i; i = i->next)
 		printf("  %s, %s: %s\n", json_get_str(j, "status", ""), json_get_str(i, "rule", ""),
 		       json_get_str(i, "words", ""));

@@ -9,6 +9,9 @@
  */
 #include "buf.h"
 #include "checker_call.h"
+#include "engine_files.h"
+#include "engine_setup.h"
+#include "file.h"
 #include "image.h"
 #include "json.h"
 #include "lane.h"
@@ -22,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char HELP[] =
 	"tune - fix the tunables of a candidate\n"
@@ -333,11 +337,43 @@ static int not_needed(struct tune *t, const char *code, const char *text, struct
 	return tune_files(t, NULL, e);
 }
 
+/* Engines are tuned by proposals alone: files and program go on as they are. */
+static int pass_engine(struct stage *s, struct err *e)
+{
+	struct engine_files f;
+	struct buf program = BUF_INIT;
+	char from[64], path[TRIAL_PATH];
+	const char *name = device_class_of(s->trial.device) == DEVICE_SIM ? "sim" : "engine";
+	char *to = xasprintf("artefact/%s", name);
+
+	engine_on_host(s);
+	snprintf(from, sizeof from, "%s/artefact/%s", stage_candidate_dir(s), name);
+	trial_path(path, s->id, "artefact");
+	int rc = engine_files_stage(s, &f, e);
+	if (rc == 0 && (engine_files_side(s, "candidate", &f, e) || dir_make(path, e) ||
+			stage_use_recorded(s, NULL, from, (size_t)64 << 20, &program, e) ||
+			stage_side(s, to, buf_str(&program), program.len, e)))
+		rc = -1;
+	trial_path(path, s->id, to);
+	if (rc == 0 && chmod(path, 0755))
+		rc = err_sys(e, "cannot make '%s' a program", path);
+	if (rc == 0)
+		verdict_set(&s->v, V_NA, "tune.no_tunables", "an engine has no plan to tune");
+	engine_files_free(&f);
+	buf_free(&program);
+	free(to);
+	return rc;
+}
+
 static int work(struct stage *s, struct err *e)
 {
 	struct tune *t = &tune;
 	struct buf text = BUF_INIT;
+	const int engine = engine_problem(s, &text, e);
 
+	buf_free(&text);
+	if (engine)
+		return engine < 0 ? -1 : pass_engine(s, e);
 	t->s = s;
 	t->own = -1;
 	t->sim = device_class_of(s->trial.device) == DEVICE_SIM;

@@ -88,13 +88,11 @@ static int check_spec(struct stage *s, struct err *e)
 static int check_candidate(struct stage *s, struct err *e)
 {
 	static const enum step ran[] = {STEP_JUDGE, STEP_BENCH, STEP_CONFIRM};
-	char kernel[HASH_HEX], plan[HASH_HEX], want[HASH_HEX];
+	char want[HASH_HEX];
 	if (s->seen[STEP_CONFIRM].kind != V_PASS)
 		return 0;
-	if (stage_recorded(s, "candidate/kernel.cu", kernel, e) ||
-	    stage_recorded(s, "candidate/plan.json", plan, e))
+	if (stage_candidate_sha(s, "", want, e))
 		return 1;
-	trial_candidate_sha(kernel, plan, want);
 	for (size_t i = 0; i < sizeof ran / sizeof ran[0]; i++) {
 		const struct verdict_in *in = &s->seen[ran[i]];
 		if (in->kind != V_PASS || !same(in, "candidate", want))

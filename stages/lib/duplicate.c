@@ -67,19 +67,14 @@ static int wants_again(const struct stage *s)
 	return redo || run_int(&s->run, "allow_duplicate", 0);
 }
 
-int duplicate_find(struct stage *s, const struct buf *kernel_cu, const struct buf *plan_json, const char **code,
-		   char text[160], struct err *e)
+int duplicate_find_sha(struct stage *s, const char *candidate, const char **code, char text[160], struct err *e)
 {
-	char kernel[HASH_HEX], plan[HASH_HEX], candidate[HASH_HEX];
 	const char *sees = s->trial.sees[0] ? s->trial.sees : json_get_str(s->run.json, "state_from", "");
 	long upto = *sees ? trial_number(sees) : 0;
 	struct buf index = BUF_INIT;
 	int found = 0;
 	if (upto < 1 || wants_again(s) || !file_exists("trials/index.tsv"))
 		return 0;
-	hash_hex(buf_str(kernel_cu), kernel_cu->len, kernel);
-	hash_hex(buf_str(plan_json), plan_json->len, plan);
-	trial_candidate_sha(kernel, plan, candidate);
 	if (file_read("trials/index.tsv", (size_t)256 << 20, &index, e)) {
 		buf_free(&index);
 		return -1;
@@ -90,4 +85,14 @@ int duplicate_find(struct stage *s, const struct buf *kernel_cu, const struct bu
 			found = match_line(s, line, candidate, upto, code, text);
 	buf_free(&index);
 	return found;
+}
+
+int duplicate_find(struct stage *s, const struct buf *kernel_cu, const struct buf *plan_json, const char **code,
+		   char text[160], struct err *e)
+{
+	char kernel[HASH_HEX], plan[HASH_HEX], candidate[HASH_HEX];
+	hash_hex(buf_str(kernel_cu), kernel_cu->len, kernel);
+	hash_hex(buf_str(plan_json), plan_json->len, plan);
+	trial_candidate_sha(kernel, plan, candidate);
+	return duplicate_find_sha(s, candidate, code, text, e);
 }

@@ -13,6 +13,8 @@
 #include "err.h"
 #include "stage.h"
 
+/* By the candidate's identity. 0: no; 1: yes, with a reason code (guard.duplicate, guard.hang) and words; -1 error. */
+int duplicate_find_sha(struct stage *s, const char *candidate, const char **code, char text[160], struct err *e);
 /* 0: no; 1: yes, with a reason code (guard.duplicate, guard.hang) and words; -1 error. */
 int duplicate_find(struct stage *s, const struct buf *kernel_cu, const struct buf *plan_json, const char **code,
 		   char text[160], struct err *e);

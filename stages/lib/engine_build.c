@@ -5,6 +5,7 @@
  */
 #include "engine_build.h"
 
+#include "engine_files.h"
 #include "file.h"
 #include "spawn.h"
 
@@ -36,18 +37,6 @@ void engine_files_sha(struct engine_file *file, int n, char out[HASH_HEX])
 	}
 	hash_hex(buf_str(&all), all.len, out);
 	buf_free(&all);
-}
-
-/* engine.c, or one name of lower-case letters, digits and _ below kernels/. */
-static int name_ok(const char *name)
-{
-	static const char SET[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-	if (strcmp(name, "engine.c") == 0)
-		return 1;
-	if (strncmp(name, "kernels/", 8) != 0)
-		return 0;
-	const size_t n = strspn(name + 8, SET);
-	return n > 0 && (strcmp(name + 8 + n, ".c") == 0 || strcmp(name + 8 + n, ".h") == 0);
 }
 
 static int is_unit(const char *name)
@@ -185,7 +174,7 @@ int engine_build(struct engine_file *file, int n, struct engine_built *b, struct
 	struct err other;
 	*b = (struct engine_built){.code = "ok"};
 	for (int i = 0; i < n; i++)
-		if (!name_ok(file[i].name))
+		if (!engine_file_name_ok(file[i].name))
 			return err_set(e, EX_BADINPUT, "'%.60s' is no name of an engine's file", file[i].name);
 	if (n < 1 || n > ENGINE_FILES)
 		return err_set(e, EX_BADINPUT, "an engine of %d files", n);

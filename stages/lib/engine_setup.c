@@ -6,14 +6,13 @@
 #include "engine_setup.h"
 
 #include "buf.h"
+#include "engine_files.h"
 #include "facts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FILES = 64, FILE_MOST = 4 << 20 };
 
 int engine_problem(const struct stage *s, struct buf *text, struct err *e)
 {
@@ -59,58 +58,15 @@ static int find_artefact(struct stage *s, const char *name, struct engine_setup 
 	return 0;
 }
 
-/* What the newest step that made candidate files says of them: outputs below DIR/candidate/. NULL: none did. */
-static const cJSON *candidate_outputs(struct stage *s, const char *prefix, struct err *e)
-{
-	for (int i = (int)s->step - 1; i >= 0; i--) {
-		const struct verdict_in *in = stage_verdict(s, (enum step)i, e);
-		if (!in)
-			return NULL;
-		for (const cJSON *o = in->outputs->child; o; o = o->next)
-			if (!strncmp(o->string, prefix, strlen(prefix)))
-				return in->outputs;
-	}
-	err_set(e, EX_BADINPUT, "no verdict of trial %s names a candidate", s->id);
-	return NULL;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
-}
-
-/* Every file as recorded; the candidate's hash is over "NAME\0HASH\n" of its files by name. */
 static int find_candidate(struct stage *s, struct err *e)
 {
-	const cJSON *file[FILES];
-	char prefix[32], sha[HASH_HEX];
-	const char *dir = stage_candidate_dir(s);
-	struct buf all = BUF_INIT, text = BUF_INIT;
-	int n = 0, rc = 0;
-	snprintf(prefix, sizeof prefix, "%s%scandidate/", dir, *dir ? "/" : "");
-	const cJSON *outputs = candidate_outputs(s, prefix, e);
-	if (!outputs)
-		return -1;
-	for (const cJSON *o = outputs->child; o && n < FILES; o = o->next)
-		if (!strncmp(o->string, prefix, strlen(prefix)) && cJSON_IsString(o))
-			file[n++] = o;
-	qsort(file, (size_t)n, sizeof *file, by_name);
-	for (int i = 0; i < n && rc == 0; i++) {
-		const char *name = file[i]->string + strlen(prefix);
-		rc = stage_use(s, NULL, file[i]->string, file[i]->valuestring, FILE_MOST, &text, e);
-		buf_add(&all, name, strlen(name) + 1);
-		buf_addf(&all, "%s\n", file[i]->valuestring);
-		buf_free(&text);
-	}
-	hash_hex(buf_str(&all), all.len, sha);
-	if (rc == 0)
-		verdict_input(&s->v, "candidate", sha);
-	buf_free(&all);
+	struct engine_files f;
+	const int rc = engine_files_stage(s, &f, e);
+	engine_files_free(&f);
 	return rc;
 }
 
-/* An engine in C is no emulation of anything: its times are those of this processor. */
-static void on_host(struct stage *s)
+void engine_on_host(struct stage *s)
 {
 	if (device_class_of(s->trial.device) != DEVICE_EMU)
 		return;
@@ -127,7 +83,7 @@ int engine_setup(struct stage *s, const char *text, size_t len, const char *arte
 	if (engine_spec_parse(text, len, "spec.json", &u->spec, e))
 		return -1;
 	const struct engine_spec *p = u->spec;
-	on_host(s);
+	engine_on_host(s);
 	if (p->cuda)
 		return err_set(e, EX_NOENV, "engines in CUDA are not run by this version");
 	if (find_candidate(s, e))

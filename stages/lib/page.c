@@ -262,7 +262,7 @@ static void fold_out(struct buf *out, const struct page_row *r, const struct pag
 	if (s->patch || s->kernel) {
 		buf_adds(out, "<details><summary>source and patch</summary>");
 		block(out, "patch against its parent", s->patch);
-		block(out, "kernel.cu", s->kernel);
+		block(out, s->file, s->kernel);
 		block(out, "plan.json", s->plan);
 		buf_adds(out, "</details>");
 	}

@@ -256,21 +256,17 @@ static int write_sides(const struct proposal *p, const char *dir, struct err *e)
 	return rc ? -1 : 0;
 }
 
-/* What changed, as people read it. */
-static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
+int proposal_diff(struct stage *s, const char *dir, struct err *e)
 {
-	char dir[TRIAL_PATH + 16];
 	const char *argv[] = {"git", "-c", "core.quotepath=off", "diff", "--no-index", "--no-color",
 			      "--no-ext-diff", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
 			      "parent", "candidate", NULL};
 	const char *env[] = {"PATH=" SPAWN_PATH, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "HOME=/nonexistent",
 			     "GIT_CEILING_DIRECTORIES=/", NULL};
 	struct spawn_result r = {0};
-
-	snprintf(dir, sizeof dir, "%s/compare", s->dir);
 	struct spawn_request q = {.argv = argv, .env = env, .cwd = dir, .out = SPAWN_CAPTURE,
 				  .err = SPAWN_NULL, .out_cap = 4 << 20, .wall_s = 60};
-	int rc = write_sides(p, dir, e) || spawn_run(&q, &r, e) ? -1 : 0;
+	int rc = spawn_run(&q, &r, e) ? -1 : 0;
 	if (!rc && r.outside)
 		rc = err_set(e, EX_AGAIN, "git diff was killed");
 	/* 0 same, 1 different; anything else is git's trouble and no reason to lose a proposal. */
@@ -284,6 +280,14 @@ static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
 	if (dir_remove(dir, rc ? NULL : e) && !rc)
 		rc = -1;
 	return rc;
+}
+
+static int write_patch(struct stage *s, const struct proposal *p, struct err *e)
+{
+	char dir[TRIAL_PATH + 16];
+
+	snprintf(dir, sizeof dir, "%s/compare", s->dir);
+	return write_sides(p, dir, e) ? -1 : proposal_diff(s, dir, e);
 }
 
 static int write_files(struct stage *s, struct proposal *p, char sha[2][HASH_HEX], struct err *e)

@@ -64,6 +64,8 @@ void parent_free(struct parent *p);
 /* Complete missing files from the parent, compare, write candidate/, candidate.patch and
  * proposal.json, and set the verdict: pass, or propose.unchanged. */
 int proposal_write(struct stage *s, struct proposal *p, struct err *e);
+/* aK/candidate.patch, by git, of the folders `parent` and `candidate` in `dir`, which is removed. */
+int proposal_diff(struct stage *s, const char *dir, struct err *e);
 void proposal_free(struct proposal *p);
 
 /* The verdict's `proposer` member; also on rejects. */

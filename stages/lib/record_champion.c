@@ -8,6 +8,7 @@
  */
 #include "record.h"
 
+#include "engine_files.h"
 #include "facts.h"
 #include "file.h"
 #include "json.h"
@@ -64,6 +65,13 @@ static void put_start(struct buf *b, const struct closed *c)
 	closed_free(&s);
 }
 
+static int is_engine(const struct closed *c)
+{
+	char path[TRIAL_PATH];
+	trial_path(path, c->trial.id, "candidate/engine.c");
+	return file_exists(path);
+}
+
 static int write_readme(const struct closed *c, const char *dir, struct err *e)
 {
 	char path[TRIAL_PATH];
@@ -72,7 +80,9 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	buf_addf(&b, "# %s on %s: trial %s\n\n", c->trial.spec, c->trial.device, c->trial.id);
 	if (strcmp(c->trial.device, "sim") == 0)
 		buf_adds(&b, "SIMULATED: no program ran; the figures are synthetic.\n\n");
-	if (strcmp(c->trial.device, "emu") == 0)
+	if (is_engine(c))
+		buf_adds(&b, "An engine, timed on the processor that its record names.\n\n");
+	else if (strcmp(c->trial.device, "emu") == 0)
 		buf_adds(&b, "EMULATED on a processor: the figures are not GPU speeds.\n\n");
 	put_ratio(&b, d, "ratio_baseline", "faster than the baseline by");
 	put_ratio(&b, d, "ratio", "faster than the champion before it by");
@@ -80,8 +90,9 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	if (*c->title)
 		buf_addf(&b, "- change: %s\n", c->title);
 	buf_addf(&b, "- candidate: %s\n", c->candidate);
-	buf_adds(&b, "\n`kernel.cu` and `plan.json` are the candidate with its tunables fixed. "
-		     "`evidence/` holds copies of\nthe verdicts it was kept on; ");
+	buf_addf(&b, "\n%s `evidence/` holds copies of\nthe verdicts it was kept on; ",
+		 is_engine(c) ? "`engine.c`, and `kernels/` if it is there, is the candidate."
+			      : "`kernel.cu` and `plan.json` are the candidate with its tunables fixed.");
 	buf_addf(&b, "`trials/%s/` has everything, `make replay TRIAL=%s` judges it again.\n",
 		 c->trial.id, c->trial.id);
 	snprintf(path, sizeof path, "%.200s/README.md", dir);
@@ -90,16 +101,30 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	return rc;
 }
 
+static int copy_candidate(const struct closed *c, const char *dir, struct err *e)
+{
+	char from[TRIAL_PATH];
+	struct engine_files f;
+	if (!is_engine(c))
+		return copy_in(c, "candidate/kernel.cu", dir, "kernel.cu", e) ||
+		       copy_in(c, "candidate/plan.json", dir, "plan.json", e) ? -1 : 0;
+	trial_path(from, c->trial.id, "candidate");
+	int rc = engine_files_folder(from, &f, e);
+	if (rc == 0)
+		rc = engine_files_write(dir, &f, e);
+	engine_files_free(&f);
+	return rc;
+}
+
 static int fill_folder(const struct closed *c, const char *dir, struct err *e)
 {
 	static const char *const evidence[] = {"trial.json", "tune.json", "judge.json",
 		"bench.json", "confirm.json", "promote.json"};
-	static const char *const ticks[] = {"bench.prereg.json", "bench.raw", "confirm.prereg.json",
-		"confirm.raw"};
+	static const char *const ticks[] = {"bench.prereg.json", "bench.raw", "bench.engine.jsonl", "confirm.prereg.json",
+		"confirm.raw", "confirm.engine.jsonl"};
 	char path[TRIAL_PATH], to[64];
 	snprintf(path, sizeof path, "%.200s/evidence", dir);
-	if (dir_make(path, e) || copy_in(c, "candidate/kernel.cu", dir, "kernel.cu", e) ||
-	    copy_in(c, "candidate/plan.json", dir, "plan.json", e))
+	if (dir_make(path, e) || copy_candidate(c, dir, e))
 		return -1;
 	for (size_t i = 0; i < sizeof evidence / sizeof evidence[0]; i++) {
 		snprintf(to, sizeof to, "evidence/%s", evidence[i]);

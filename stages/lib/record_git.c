@@ -12,11 +12,13 @@
  */
 #include "record.h"
 
+#include "engine_files.h"
 #include "file.h"
 #include "json.h"
 #include "spawn.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -88,65 +90,79 @@ static void put_commit(struct buf *b, const struct closed *c, const char *ref, i
 	buf_free(&text);
 }
 
-static const char *const slots[] = {"kernel.cu", "plan.json"};
-
-static void put_files(struct buf *b)
+/* The candidate's files as they lie on disk: of an engine, or the two of a kernel. 1: they cannot be read as one. */
+static int read_files(const struct closed *c, struct engine_files *f)
 {
-	for (int i = 0; i < 2; i++)
-		buf_addf(b, "M 100644 :%d %s\n", i + 1, slots[i]);
-}
-
-/* 1: the sources are not those of the verdict (its chain is broken, and it says so): no branch. */
-static int put_blobs(struct buf *b, const struct closed *c)
-{
-	char path[TRIAL_PATH], file[64], sha[2][HASH_HEX], both[HASH_HEX];
-	struct buf text = BUF_INIT;
-	for (int i = 0; i < 2; i++) {
-		snprintf(file, sizeof file, "%.8s%scandidate/%s", c->dir, *c->dir ? "/" : "",
-			 slots[i]);
-		trial_path(path, c->trial.id, file);
-		if (file_read(path, (size_t)16 << 20, &text, NULL)) {
-			buf_free(&text);
+	static const char *const slots[] = {"kernel.cu", "plan.json"};
+	char sha[2][HASH_HEX], dir[TRIAL_PATH];
+	char *folder = xasprintf("%.8s%scandidate", c->dir, *c->dir ? "/" : "");
+	trial_path(dir, c->trial.id, folder);
+	free(folder);
+	char *kernel = xasprintf("%s/kernel.cu", dir);
+	const int engine = !file_exists(kernel);
+	free(kernel);
+	if (engine)
+		return engine_files_folder(dir, f, NULL) || strcmp(f->sha, c->candidate) != 0;
+	memset(f, 0, sizeof *f);
+	for (int i = 0; i < 2; i++, f->n++) {
+		char *path = xasprintf("%s/%s", dir, slots[i]);
+		const int bad = file_read(path, (size_t)16 << 20, &f->file[i].text, NULL);
+		free(path);
+		if (bad)
 			return 1;
-		}
-		hash_hex(buf_str(&text), text.len, sha[i]);
-		buf_addf(b, "blob\nmark :%d\n", i + 1);
-		put_data(b, buf_str(&text), text.len);
+		snprintf(f->file[i].name, sizeof f->file[i].name, "%s", slots[i]);
+		hash_hex(buf_str(&f->file[i].text), f->file[i].text.len, sha[i]);
 	}
-	buf_free(&text);
-	trial_candidate_sha(sha[0], sha[1], both);
-	return strcmp(both, c->candidate) != 0;
+	trial_candidate_sha(sha[0], sha[1], f->sha);
+	return strcmp(f->sha, c->candidate) != 0;
 }
 
-static void put_stream(struct buf *b, const struct closed *c)
+static void put_blobs(struct buf *b, const struct engine_files *f)
+{
+	for (int i = 0; i < f->n; i++) {
+		buf_addf(b, "blob\nmark :%d\n", i + 1);
+		put_data(b, buf_str(&f->file[i].text), f->file[i].text.len);
+	}
+}
+
+/* The files are these and no others. */
+static void put_files(struct buf *b, const struct engine_files *f)
+{
+	buf_adds(b, "deleteall\n");
+	for (int i = 0; i < f->n; i++)
+		buf_addf(b, "M 100644 :%d %s\n", i + 1, f->file[i].name);
+}
+
+static void put_stream(struct buf *b, const struct closed *c, const struct engine_files *f)
 {
 	char ref[TRIAL_PATH], subject[256];
 	const char *word = c->kept ? "keep" : verdict_kind_name(c->promote.kind);
 	snprintf(subject, sizeof subject, "trial %s: %s%s%.160s", c->trial.id, word,
 		 *c->title ? ": " : "", c->title);
 	snprintf(ref, sizeof ref, "heads/trial/%s", c->trial.id);
-	put_commit(b, c, ref, 3, subject);
+	put_commit(b, c, ref, f->n + 1, subject);
 	if (c->parent && have_ref("heads/trial", c->parent))
 		buf_addf(b, "from refs/heads/trial/%s^0\n", c->parent);
-	put_files(b);
+	put_files(b, f);
 	if (!c->kept)
 		return;
 	snprintf(ref, sizeof ref, "heads/champion/%s/%s", c->trial.spec, c->trial.device);
 	snprintf(subject, sizeof subject, "keep trial %s on %s/%s", c->trial.id, c->trial.spec,
 		 c->trial.device);
-	put_commit(b, c, ref, 4, subject);
+	put_commit(b, c, ref, f->n + 2, subject);
 	if (c->before && have_ref("keeps", c->before))
-		buf_addf(b, "from refs/keeps/%s^0\nmerge :3\n", c->before);
+		buf_addf(b, "from refs/keeps/%s^0\nmerge :%d\n", c->before, f->n + 1);
 	else
-		buf_adds(b, "from :3\n");
-	put_files(b);
-	buf_addf(b, "reset refs/keeps/%s\nfrom :4\n\n", c->trial.id);
+		buf_addf(b, "from :%d\n", f->n + 1);
+	put_files(b, f);
+	buf_addf(b, "reset refs/keeps/%s\nfrom :%d\n\n", c->trial.id, f->n + 2);
 }
 
 int record_history(const struct closed *c, struct err *e)
 {
 	static const char *const argv[] = {"git", "-c", "core.fsync=all", "fast-import", "--quiet",
 		"--done", NULL};
+	static struct engine_files files; /* large */
 	struct buf stream = BUF_INIT;
 	if (!c->candidate) /* the proposal never became a candidate */
 		return 0;
@@ -156,11 +172,14 @@ int record_history(const struct closed *c, struct err *e)
 	if (make_repository(e))
 		return -1;
 	int rc = 0;
-	if (put_blobs(&stream, c) == 0) {
-		put_stream(&stream, c);
+	/* Other sources than the verdict's: its chain is broken, and it says so; no branch. */
+	if (read_files(c, &files) == 0) {
+		put_blobs(&stream, &files);
+		put_stream(&stream, c, &files);
 		buf_adds(&stream, "done\n");
 		rc = git(argv, &stream, e);
 	}
 	buf_free(&stream);
+	engine_files_free(&files);
 	return rc;
 }

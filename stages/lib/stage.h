@@ -116,6 +116,18 @@ const char *stage_candidate_dir(const struct stage *s);
 /* Kernel and plan, checked against the record; records inputs kernel, plan and candidate. */
 int stage_candidate(struct stage *s, struct buf *kernel, struct buf *plan, struct err *e);
 
+/*
+ * What the newest step that made candidate files says of them: its outputs, those below `prefix` ("candidate/",
+ * "a0/candidate/") among them. NULL, EX_BADINPUT: none did.
+ */
+const cJSON *stage_candidate_outputs(struct stage *s, const char *prefix, struct err *e);
+
+/*
+ * Identity of the candidate in DIR ("", "a0", ...) by what is recorded: of a kernel trial_candidate_sha, of an engine
+ * engine_files_sha. EX_BADINPUT when no verdict names one.
+ */
+int stage_candidate_sha(struct stage *s, const char *dir, char out[HASH_HEX], struct err *e);
+
 /* A file of the pinned spec, checked; records inputs[name] when name is not NULL. */
 int stage_spec(struct stage *s, const char *name, const char *file, size_t max, struct buf *out,
 	       struct err *e);

@@ -10,9 +10,10 @@
 #include "json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATE_MAX = 4 << 20 };
+enum { CANDIDATE_MAX = 4 << 20, CANDIDATE_FILES = 64 };
 
 const struct verdict_in *stage_verdict(struct stage *s, enum step step, struct err *e)
 {
@@ -84,6 +85,58 @@ int stage_candidate(struct stage *s, struct buf *kernel, struct buf *plan, struc
 	}
 	trial_candidate_sha(sha[0], sha[1], both);
 	verdict_input(&s->v, "candidate", both);
+	return 0;
+}
+
+const cJSON *stage_candidate_outputs(struct stage *s, const char *prefix, struct err *e)
+{
+	for (int i = (int)s->step - 1; i >= 0; i--) {
+		const struct verdict_in *in = stage_verdict(s, (enum step)i, e);
+		if (!in)
+			return NULL;
+		for (const cJSON *o = in->outputs->child; o; o = o->next)
+			if (!strncmp(o->string, prefix, strlen(prefix)))
+				return in->outputs;
+	}
+	err_set(e, EX_BADINPUT, "no verdict of trial %s names a candidate", s->id);
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+int stage_candidate_sha(struct stage *s, const char *dir, char out[HASH_HEX], struct err *e)
+{
+	const cJSON *file[CANDIDATE_FILES], *kernel = NULL, *plan = NULL;
+	char prefix[32];
+	struct buf all = BUF_INIT;
+	int n = 0;
+	snprintf(prefix, sizeof prefix, "%s%scandidate/", dir, *dir ? "/" : "");
+	const cJSON *outputs = stage_candidate_outputs(s, prefix, e);
+	if (!outputs)
+		return -1;
+	for (const cJSON *o = outputs->child; o && n < CANDIDATE_FILES; o = o->next) {
+		if (strncmp(o->string, prefix, strlen(prefix)) != 0 || !cJSON_IsString(o))
+			continue;
+		const char *name = o->string + strlen(prefix);
+		kernel = strcmp(name, "kernel.cu") == 0 ? o : kernel;
+		plan = strcmp(name, "plan.json") == 0 ? o : plan;
+		file[n++] = o;
+	}
+	if (kernel && plan) {
+		trial_candidate_sha(kernel->valuestring, plan->valuestring, out);
+		return 0;
+	}
+	qsort(file, (size_t)n, sizeof *file, by_name);
+	for (int i = 0; i < n; i++) {
+		const char *name = file[i]->string + strlen(prefix);
+		buf_add(&all, name, strlen(name) + 1);
+		buf_addf(&all, "%s\n", file[i]->valuestring);
+	}
+	hash_hex(buf_str(&all), all.len, out);
+	buf_free(&all);
 	return 0;
 }
 
