@@ -54,6 +54,8 @@ SHELL := /bin/sh
 ## RUN_GPU=           where candidates are compiled, judged and timed: empty is here; loopback, 'ssh HOST',
 ##                    slurm or a command of yours (tools/runners/README.md)
 ## RUN_UNITTEST=      another one for unit tests; local is here
+## MODEL_DIR=         an engine problem's checkpoint: a folder with config.json and *.safetensors; empty: a random
+##                    one of the problem's own shape is made (.build/models)
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
 ## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
@@ -75,6 +77,7 @@ UNITTEST_DEVICE ?=
 SANITIZER ?=
 RUN_GPU ?=
 RUN_UNITTEST ?=
+MODEL_DIR ?=
 ALLOW_WEAK ?=
 KERNEL ?=
 PLAN ?=
@@ -93,7 +96,8 @@ include tools/make/bench.mk
 quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
-	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST ALLOW_WEAK NEW COMMAND REPLY
+	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST MODEL_DIR ALLOW_WEAK NEW \
+	COMMAND REPLY
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../stages/lib/device.h"
+#include "../stages/lib/engine_run.h"
 #include "../stages/lib/file.h"
 #include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
@@ -49,7 +50,7 @@ static const char HELP[] =
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
 	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
-	"  RUN_GPU RUN_UNITTEST\n"
+	"  RUN_GPU RUN_UNITTEST MODEL_DIR\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
 	"\n"
@@ -62,7 +63,7 @@ static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
 	"SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
-	"FROM", "RUN_GPU", "RUN_UNITTEST",
+	"FROM", "RUN_GPU", "RUN_UNITTEST", "MODEL_DIR",
 };
 enum { NAMES = sizeof names / sizeof *names };
 static const char *values[NAMES];
@@ -230,9 +231,28 @@ static void plan_device(struct run_plan *p)
 	cJSON_AddStringToObject(p->more, "device_why", why);
 }
 
+/* A problem that cannot be read must not become a run. */
+static void plan_problem(struct run_plan *p)
+{
+	struct spec *spec;
+	struct err e;
+	const int engine = engine_run_device(p->spec, &p->device, &e);
+	if (engine < 0)
+		die_err(&e);
+	plan_device(p);
+	if ((engine || given("MODEL_DIR")) && engine_run_model(p->spec, given("MODEL_DIR"), p->more, &e))
+		die_err(&e);
+	if (engine)
+		return;
+	char *path = xasprintf("specs/%s", p->spec);
+	if (spec_load(path, &spec, &e) || device_takes(p->device, spec, &e))
+		die_err(&e);
+	spec_free(spec);
+	free(path);
+}
+
 static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 {
-	struct err e;
 	char path[TRIAL_PATH];
 	const char *weak = given("ALLOW_WEAK");
 	p->bin = bin;
@@ -254,12 +274,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		die(EX_BADUSE, "no problem 'specs/%s'", p->spec);
 	p->run_gpu = given("RUN_GPU");
 	p->run_unittest = given("RUN_UNITTEST");
-	plan_device(p);
-	struct spec *spec; /* a problem that cannot be read must not become a run */
-	snprintf(path, sizeof path, "specs/%s", p->spec);
-	if (spec_load(path, &spec, &e) || device_takes(p->device, spec, &e))
-		die_err(&e);
-	spec_free(spec);
+	plan_problem(p);
 	if (strcmp(p->proposer, "openai") == 0)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
 	add_texts(p->more);

@@ -44,7 +44,7 @@ static int made(char dir[PATH_MAX], const char *shape, uint64_t seed, struct err
 	char tool[PATH_MAX], name[64];
 	struct lock lock = LOCK_INIT;
 	if (strcmp(shape, "any") == 0)
-		return err_set(e, EX_NOENV, "this problem has no checkpoint of its own, and no folder with one was given");
+		return err_set(e, EX_NOENV, "this problem has no checkpoint of its own: MODEL_DIR= names a folder with one");
 	if (spawn_tool("make-checkpoint", tool, sizeof tool, e))
 		return -1;
 	char *slash = strrchr(tool, '/');

@@ -7,6 +7,7 @@
 real_tree
 cc=${CC:-cc} flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -I$root/stages/engine"
 "$bin/iterate" --SPEC=vector_add --N=1 --DEVICE=sim --PROPOSER=sweep >"$work/iterate" 2>&1 || cat "$work/iterate"
+ok "MODEL_DIR is refused for a problem without a model" code 2 "$bin/iterate" --SPEC=vector_add --N=1 --DEVICE=sim --MODEL_DIR=/tmp
 sha() { sha256sum "$1" | cut -d ' ' -f 1; }
 edit() { jq -c "$2" "$1" >"$work/edited" && cp "$work/edited" "$1"; }
 

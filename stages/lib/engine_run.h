@@ -1,0 +1,21 @@
+/*
+ * engine_run.h - what a new run of an engine problem is pinned to: its device and its model.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ENGINE_RUN_H
+#define TS_ENGINE_RUN_H
+
+#include "err.h"
+
+#include <cjson/cJSON.h>
+
+/* Is specs/NAME an engine problem? 1: yes, its spec can be read, *device (NULL: not given) is one it can run on; 0: no;
+ * -1. An engine in C runs on this processor, "emu", whatever GPUs there are. */
+int engine_run_device(const char *name, const char **device, struct err *e);
+
+/* Settings of an engine run, into `more`: model_dir (resolved, when the user gave one) and model_sha256. Makes the checkpoint
+ * when there is none. EX_BADUSE, EX_BADINPUT, EX_NOENV. */
+int engine_run_model(const char *name, const char *model_dir, cJSON *more, struct err *e);
+
+#endif
