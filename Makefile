@@ -44,6 +44,8 @@ SHELL := /bin/sh
 ##                    or sim (synthetic); empty: a GPU where one works, else emu
 ## PROPOSER=          openai, command, sweep or replay; empty: openai if configured, else sweep
 ## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer
+## REPAIRS=2          times that a proposer may repair what failed its compile or its unit tests: 0 to 2;
+##                    0 for a sweep
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
@@ -86,6 +88,7 @@ FROM ?=
 NEW ?=
 COMMAND ?=
 REPLY ?=
+REPAIRS ?=
 
 include tools/make/build.mk
 include tools/make/bench.mk
@@ -97,7 +100,7 @@ quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
 	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST MODEL_DIR ALLOW_WEAK NEW \
-	COMMAND REPLY
+	COMMAND REPLY REPAIRS
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -11,6 +11,7 @@
 #include "defence.h"
 #include "json.h"
 #include "record.h"
+#include "repair.h"
 #include "selftest_record.h"
 #include "stage.h"
 
@@ -46,7 +47,7 @@ static const char HELP[] =
 /* Everything known of the trial when it closes. */
 struct closing {
 	const struct verdict_in *by;     /* the verdict that decided; confirm's when it passed */
-	const struct verdict_in *propose; /* of the final attempt; NULL when it cannot be read */
+	const struct verdict_in *propose; /* of the final candidate; NULL when it cannot be read */
 	char champion[TRIAL_ID];
 	char champion_sha[HASH_HEX];
 	char candidate[HASH_HEX];        /* "" when there never was one */
@@ -291,6 +292,7 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 		verdict_input(&s->v, "candidate", c->candidate);
 	}
 	const cJSON *proposed = c->propose ? c->propose->data : NULL;
+	repair_told(s, w);
 	copy(w, proposed, "item");
 	copy(w, proposed, "hypothesis");
 	const char *parent = json_get_str(proposed, "parent", c->champion);
@@ -315,7 +317,7 @@ static int promote_work(struct stage *s, struct err *e)
 	c.by = decided_by(s, e);
 	if (!c.by)
 		return -1;
-	c.propose = stage_verdict(s, (enum step)(3 * s->attempt), NULL);
+	c.propose = repair_proposal(s, NULL);
 	find_candidate(s, &c);
 	if (decide(s, &c, e))
 		return -1;

@@ -14,14 +14,17 @@
 #include "lib/json.h"
 #include "lib/propose_engine.h"
 #include "lib/proposal.h"
+#include "lib/repair.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char HELP[] =
-	"usage: propose trials/NNNN/a0/propose.json\n"
+	"usage: propose trials/NNNN/aK/propose.json\n"
 	"\n"
-	"Make the candidate of a trial.\n"
+	"Make the candidate of a trial. For a1 and a2: let the proposer repair what failed its compile or\n"
+	"its unit tests, as often as the run's setting `repairs` says (0, 1, 2), from its own files and the\n"
+	"error. A turn that the budget does not cover is skipped, and the trial ends as it stands.\n"
 	"\n"
 	"Proposers (the run's setting `proposer`, or the claim's origin)\n"
 	"  openai   a chat-completions endpoint: settings profile, model, base_url, key_env\n"
@@ -49,6 +52,19 @@ static const struct {
 	{"replay", propose_replay}, {"redo", propose_replay},
 };
 
+static int make(struct stage *s, struct proposal *p, size_t i, struct err *e)
+{
+	int rc = dir_make(s->dir, e) || parent_load(s, p, e) || PROPOSERS[i].make(s, p, e);
+
+	if (!s->attempt)
+		return rc;
+	if (rc && p->no_room) {
+		repair_no_room(s, p, e->text);
+		return 0;
+	}
+	return rc || p->decided ? rc : repair_complete(s, p, e);
+}
+
 static int work(struct stage *s, struct err *e)
 {
 	static struct proposal p; /* large; the process ends with it */
@@ -66,14 +82,14 @@ static int work(struct stage *s, struct err *e)
 		;
 	if (i == n)
 		return err_set(e, EX_BADINPUT, "unknown proposer '%.40s'", p.kind);
-	rc = dir_make(s->dir, e) || parent_load(s, &p, e) || PROPOSERS[i].make(s, &p, e) || proposal_write(s, &p, e);
+	rc = make(s, &p, i, e) || proposal_write(s, &p, e);
 	proposal_free(&p);
 	return rc ? -1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct stage_about about = {.stage = "propose", .help = HELP, .work = work};
+	static const struct stage_about about = {.stage = "propose", .help = HELP, .work = work, .repairs = 1};
 
 	return stage_main(argc, argv, &about);
 }

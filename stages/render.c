@@ -126,6 +126,8 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		.closed_by = json_get_str(j, "closed_by", ""),
 		.status = json_get_str(j, "status", NULL),
 		.relies = log->relies[log->n],
+		.first_error = json_get_str(j, "first_error", NULL),
+		.repairs = (int)json_get_num(j, "repairs", 0),
 		.vs_champion = ratio_of(j, "ratio"),
 		.vs_baseline = ratio_of(j, "ratio_baseline"),
 		.kept = cJSON_IsTrue(json_get(j, "kept")),

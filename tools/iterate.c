@@ -17,6 +17,7 @@
 #include "../stages/lib/lock.h"
 #include "../stages/lib/profile.h"
 #include "../stages/lib/record.h"
+#include "../stages/lib/repair.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/run_single.h"
@@ -49,7 +50,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
+	"  REPAIRS MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
 	"  RUN_GPU RUN_UNITTEST MODEL_DIR\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
@@ -61,7 +62,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
-	"COMMAND", "REPLY", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
+	"COMMAND", "REPLY", "REPAIRS", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
 	"SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
 	"FROM", "RUN_GPU", "RUN_UNITTEST", "MODEL_DIR",
 };
@@ -169,6 +170,17 @@ static void add_texts(cJSON *more)
 		runner_name(given("RUN_GPU") ? given("RUN_GPU") : given("RUN_UNITTEST"), name);
 		cJSON_AddStringToObject(more, "runner", name);
 	}
+}
+
+/* Turns are told in every run whose proposer can take them. */
+static void add_repairs(cJSON *more, const char *proposer)
+{
+	int most = repair_default(proposer);
+	int64_t turns = number("REPAIRS", 0, REPAIR_MOST, most);
+	if (turns && !most)
+		die(EX_BADUSE, "REPAIRS: the proposer %s cannot answer to an error", proposer);
+	if (most)
+		cJSON_AddNumberToObject(more, "repairs", (double)turns);
 }
 
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
@@ -279,6 +291,8 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
 	add_texts(p->more);
 	add_limits(p->more);
+	if (mode == ITERATE)
+		add_repairs(p->more, p->proposer);
 }
 
 /* --- an unfinished run --- */
@@ -310,6 +324,7 @@ static void must_agree(const struct run *r)
 	agree_number(r, "N", r->n);
 	agree_number(r, "WIDTH", r->width);
 	agree_number(r, "SEED", r->seed);
+	agree_number(r, "REPAIRS", run_int(r, "repairs", 0));
 }
 
 static void resume(const struct run *r, const char *bin, int moved)

@@ -303,6 +303,10 @@ static void row(struct buf *out, const struct page_row *r, const struct page_sou
 	buf_adds(out, "</td><td class=why>");
 	page_element(out, "<code>", r->code, "</code> ");
 	page_escape(out, r->message);
+	if (r->repairs) {
+		buf_addf(out, " <span class=tag>%d repair%s after ", r->repairs, r->repairs > 1 ? "s" : "");
+		page_element(out, "", r->first_error ? r->first_error : "an error", "</span>");
+	}
 	page_element(out, "<details><summary class=dim>", *r->item ? r->item : "details", "</summary>");
 	fold_out(out, r, s);
 	buf_adds(out, "</details></td><td class=n>");

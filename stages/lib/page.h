@@ -26,6 +26,8 @@ struct page_row {
 	const char *started, *candidate, *parent, *closed_by;
 	const char *status;   /* "clean", "rule-dependent", ...; NULL: an old record */
 	const char *relies;   /* what a rule-dependent one relies on, in words; NULL none */
+	const char *first_error; /* code of the attempt that was repaired; NULL none was */
+	int repairs;             /* turns */
 	struct page_ratio vs_champion, vs_baseline;
 	int kept, emulated, simulated;
 	int weak; /* kept although too little isolation held (ALLOW_WEAK=1) */

@@ -8,6 +8,7 @@
 #include "defence.h"
 #include "file.h"
 #include "json.h"
+#include "repair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@ enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
 
 enum part {
 	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
-	P_RESEARCH, P_REPAIR, P_CLUSTERS, P_FROM, P_SOURCE_BYTES, P_COUNT
+	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_FROM, P_SOURCE_BYTES, P_COUNT
 };
 
 static const char *const PART[P_COUNT] = {
 	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
-	"research", "repair", "clusters", "from", "source_bytes",
+	"research", "own", "error", "turn", "clusters", "from", "source_bytes",
 };
 
 int64_t prompt_estimate(size_t bytes)
@@ -200,7 +201,7 @@ static int template_part(struct proposal *p, const char *name, struct buf *out, 
 {
 	char path[160];
 
-	/* Places for playbook, research and repair: a file that is not there is empty. */
+	/* Places for playbook and research: a file that is not there is empty. */
 	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
 	return file_exists(path) ? prompt_expand(p, name, NULL, 0, out, e) : 0;
 }
@@ -227,8 +228,10 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
 	    prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
 	    template_part(p, "playbook.md", &v[P_PLAYBOOK].text, e) ||
-	    template_part(p, "research.md", &v[P_RESEARCH].text, e) ||
-	    template_part(p, "repair.md", &v[P_REPAIR].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
+	    template_part(p, "research.md", &v[P_RESEARCH].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
+		return -1;
+	if (s->attempt &&
+	    repair_prompt(s, salt, &v[P_OWN].text, &v[P_ERROR].text, &v[P_TURN].text, e))
 		return -1;
 	buf_adds(&v[P_FROM].text, p->parent.from);
 	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
@@ -252,7 +255,7 @@ static int build(struct stage *s, struct proposal *p, const char *salt, struct p
 	buf_clear(&q->system);
 	buf_clear(&q->user);
 	rc = prompt_expand(p, "system.md", v, P_COUNT, &q->system, e) ||
-	     prompt_expand(p, "proposal.md", v, P_COUNT, &q->user, e);
+	     prompt_expand(p, s->attempt ? "repair.md" : "proposal.md", v, P_COUNT, &q->user, e);
 	for (int i = 0; i < P_COUNT; i++)
 		v[i].text = kept[i];
 	q->tokens = prompt_estimate(q->system.len + q->user.len);
@@ -288,7 +291,8 @@ int prompt_make(struct stage *s, struct proposal *p, int64_t max_tokens, struct 
 		if (q->tokens <= max_tokens)
 			break;
 	}
-	if (!rc && q->tokens > max_tokens)
+	p->no_room = !rc && q->tokens > max_tokens;
+	if (p->no_room)
 		rc = err_set(e, EX_NOENV, "the prompt needs about %lld tokens, max_prompt_tokens is %lld",
 			     (long long)q->tokens, (long long)max_tokens);
 	if (!rc)

@@ -53,6 +53,7 @@ struct proposal {
 	int ntemplates;
 	int same_ok;              /* a candidate equal to its parent is accepted */
 	int decided;              /* a proposer has set the verdict: nothing more to do */
+	int no_room;              /* it failed for want of budget or of room in the model's window */
 };
 
 /* Read the pinned spec and the parent of this trial, each file against its recorded hash. */

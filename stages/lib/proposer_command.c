@@ -201,8 +201,10 @@ static int ask(struct stage *s, struct proposal *p, const struct prompt *q, cons
 	char ticket[LEDGER_ID], path[TRIAL_PATH + 16];
 	int rc;
 
-	if (ledger_reserve(&s->run, s->id, "command", &most, ticket, e))
+	if (ledger_reserve(&s->run, s->id, "command", &most, ticket, e)) {
+		p->no_room = e->code == EX_NOENV;
 		return -1;
+	}
 	rc = run_command(s, q, &r, e);
 	if (!rc)
 		note_layers(s, r.layers);

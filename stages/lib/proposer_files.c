@@ -5,8 +5,9 @@
  * iterate keeps a copy of what it was given in trials/runs/R/given/ (kernel.cu, plan.json,
  * reply.txt) and names it by hash in run.json; the claim's `origin` {kind, from | trial} says
  * where it came from. A run of recorded replies has the setting `reply`: a file, or a folder
- * with one NNNN.txt per trial of the run (0001.txt the first). A recorded reply is either the
- * model's text or the raw body of a chat completion.
+ * with one NNNN.txt per trial of the run (0001.txt the first), and NNNN.a1.txt, NNNN.a2.txt where its
+ * repair turns are to be answered. A recorded reply is either the model's text or the raw body of a
+ * chat completion.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +15,7 @@
 
 #include "file.h"
 #include "json.h"
+#include "repair.h"
 #include "utf8.h"
 
 #include <stdio.h>
@@ -64,7 +66,7 @@ int propose_files(struct stage *s, struct proposal *p, struct err *e)
 static int find_reply(const struct stage *s, struct buf *out, struct err *e)
 {
 	const char *reply = run_str(&s->run, "reply", NULL);
-	char id[TRIAL_ID], path[1024];
+	char path[1024];
 	struct stat st;
 	int rc = given(s, "reply.txt", 2 * REPLY_MAX_TEXT, out, e);
 
@@ -76,8 +78,8 @@ static int find_reply(const struct stage *s, struct buf *out, struct err *e)
 		return err_sys(e, "cannot find the recorded reply '%s'", reply);
 	snprintf(path, sizeof path, "%s", reply);
 	if (S_ISDIR(st.st_mode)) {
-		trial_id(id, s->trial.index + 1);
-		snprintf(path, sizeof path, "%s/%s.txt", reply, id);
+		if (repair_reply_path(reply, s->trial.index, s->attempt, path, sizeof path))
+			return err_set(e, EX_BADUSE, "the name of the folder of replies is too long");
 		if (!file_exists(path))
 			return 1;
 	}

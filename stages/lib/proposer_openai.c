@@ -1,5 +1,5 @@
 /*
- * proposer_openai.c - ask a chat-completions endpoint, once per trial, however often we are killed.
+ * proposer_openai.c - ask a chat-completions endpoint, once per attempt, however often we are killed.
  *
  * Writes aK/prompt.md, request.json, request.body, client.json, reply.json or reply.sse (the raw
  * body), reply.txt (the answer), reasoning.txt, ticket (the ledger's reservation). The client
@@ -89,8 +89,10 @@ static int reserve(void *ctx, struct err *e)
 	struct asking *a = ctx;
 	char path[TRIAL_PATH + 16];
 
-	if (ledger_reserve(&a->s->run, a->s->id, "model_call", &a->most, a->ticket, e))
+	if (ledger_reserve(&a->s->run, a->s->id, "model_call", &a->most, a->ticket, e)) {
+		a->p->no_room = e->code == EX_NOENV;
 		return -1;
+	}
 	ticket_path(a, path);
 	return file_write(path, a->ticket, strlen(a->ticket), 0644, e);
 }

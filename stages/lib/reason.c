@@ -156,8 +156,10 @@ static const struct reason table[] = {
 	{"propose.unchanged", "the candidate is the same as its parent"},
 	{"run.child_died", "the confined process died twice at this step"},
 	{"run.harness", "our own code failed twice at this step with the same inputs"},
+	{"skip.not_repairable", "the last attempt failed in a way that is not given back for repair"},
 	{"skip.passed", "the last attempt passed its tests: no repair needed"},
-	{"skip.repair_off", "no repair turn was asked for"},
+	{"skip.repair_budget", "the budget or the model's window has no room for a repair turn"},
+	{"skip.repair_off", "no repair turn, or no further one, was asked for"},
 	{"skip.upstream", "the trial was closed by an earlier step"},
 	{"tune.adopted", "an adopted candidate is judged as it is"},
 	{"tune.compile", "no configuration compiles"},
@@ -190,6 +192,30 @@ static const struct reason table[] = {
 	{"unittest.timeout", "a tiny shape did not finish in time"},
 	{"unittest.wrong", "wrong output at a tiny shape"},
 };
+
+/*
+ * What a proposer may repair: a program or a plan that is wrong as such, told by a compiler or by a
+ * test on public shapes. Not what breaks the rules of the game (files, alphabet, credentials, names,
+ * headers, state that outlives a launch, instructions, duplicates): more turns there would help those
+ * who look for a gap. Not a process that died without a word, and nothing of judge and later steps,
+ * whose inputs are secret. Not an unusable reply: there are no files to repair.
+ */
+static const char *const repairable[] = {
+	"compile.crash", "compile.error", "compile.limit", "compile.timeout",
+	"guard.asm", "guard.constant", "guard.entry_extra", "guard.entry_missing", "guard.entry_signature",
+	"guard.json", "guard.limits", "guard.no_entries", "guard.plan",
+	"unittest.barrier", "unittest.deadlock", "unittest.fault", "unittest.guard_write",
+	"unittest.input_write", "unittest.nondeterministic", "unittest.not_emulable", "unittest.race",
+	"unittest.sanitizer", "unittest.timeout", "unittest.wrong",
+};
+
+int reason_repairable(const char *code)
+{
+	for (size_t i = 0; i < sizeof repairable / sizeof *repairable; i++)
+		if (strcmp(code, repairable[i]) == 0)
+			return 1;
+	return 0;
+}
 
 static int by_code(const void *key, const void *item)
 {

@@ -20,6 +20,9 @@ struct reason {
 const struct reason *reason_find(const char *code); /* NULL if not in the list */
 const char *reason_text(const char *code);          /* "unknown reason" if not in the list */
 
+/* Does a candidate with this code go back to its proposer (repair.h)? reason.c says which and why. */
+int reason_repairable(const char *code);
+
 const struct reason *reason_list(size_t *count);     /* the whole table, sorted */
 
 #endif

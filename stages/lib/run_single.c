@@ -49,8 +49,10 @@ int run_try(struct run_plan *p, const char *kernel, const char *plan, struct err
 
 int run_redo(struct run_plan *p, const char *id, int spec_given, int device_given, struct err *e)
 {
-	static char reply[TRIAL_PATH];
+	static char reply[TRIAL_PATH], kernel[TRIAL_PATH], plan[TRIAL_PATH];
 	struct trial t;
+	int last = TRIAL_ATTEMPTS;
+	char file[40];
 	if (!id || !trial_id_ok(id))
 		return err_set(e, EX_BADUSE, "redo which trial? TRIAL=0042");
 	if (trial_read(id, &t, e))
@@ -61,9 +63,16 @@ int run_redo(struct run_plan *p, const char *id, int spec_given, int device_give
 		p->device = xstrdup(device_class_of(t.device) == DEVICE_CUDA ? "cuda" : t.device);
 	trial_free(&t);
 	trial_path(reply, id, "a0/reply.txt");
-	if (!file_exists(reply)) /* a sweep or a file of somebody's: its sources are the reply */
-		return give_files(p, "adopt", xasprintf("trials/%s/a0/candidate/kernel.cu", id),
-				  xasprintf("trials/%s/a0/candidate/plan.json", id), id, e);
+	do { /* the attempt that gave the last candidate */
+		snprintf(file, sizeof file, "a%d/candidate/kernel.cu", --last);
+		trial_path(kernel, id, file);
+	} while (last && !file_exists(kernel));
+	/* a sweep or a file of somebody's: its sources are the reply; a repair alone may give one file of two */
+	if (last || !file_exists(reply)) {
+		snprintf(file, sizeof file, "a%d/candidate/plan.json", last);
+		trial_path(plan, id, file);
+		return give_files(p, "adopt", kernel, plan, id, e);
+	}
 	p->proposer = "replay";
 	p->origin = origin_of("redo", "trial", id);
 	return give(p, 0, reply, "reply.txt", e);

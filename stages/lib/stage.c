@@ -12,6 +12,7 @@
 #include "ieee.h"
 #include "json.h"
 #include "lock.h"
+#include "repair.h"
 #include "tool.h"
 
 #include <fcntl.h>
@@ -183,9 +184,11 @@ static int skip_if_closed(struct stage *s)
 	if (s->about->always || s->step == STEP_A0_PROPOSE)
 		return 0;
 	if (strcmp(stage, "propose") == 0) {
-		if (c.closed && s->about->repairs && strcmp(c.verdict, "reject") == 0)
+		const char *why = c.closed ? "skip.repair_off" : "skip.passed";
+		if (c.closed && s->about->repairs &&
+		    repair_wanted(&s->run, &s->trial, step_info(s->step)->attempt, c.step, c.verdict, c.code, &why))
 			return 0;
-		skip(s, &c, c.closed ? "skip.repair_off" : "skip.passed");
+		skip(s, &c, why);
 		return 1;
 	}
 	/* An attempt that was not made is skipped to its end; what follows the attempts is open
@@ -296,7 +299,7 @@ static void stage_prepare(struct stage *s, const struct stage_about *about, cons
 int stage_skip(const char *id, enum step step, struct err *e)
 {
 	static struct stage stage;
-	/* Whether a closed attempt is repaired is for propose to say. */
+	/* As propose: whether a closed attempt is repaired follows from the record. */
 	static const struct stage_about about = {.stage = "run", .repairs = 1};
 	struct lock lock;
 	char name[32], path[TRIAL_PATH];

@@ -18,8 +18,8 @@
  *   - returns 0 at once when the target is already a good verdict (a finished orphan wrote it);
  *   - reads trial.json, run.json and the upstream verdict, checks its own binary against the
  *     pins of the run;
- *   - writes a `skip` verdict (skip.upstream; for a1/propose and a2/propose skip.passed, or
- *     skip.repair_off unless .repairs) when there is nothing to do, without calling work;
+ *   - writes a `skip` verdict (skip.upstream; for a1/propose and a2/propose skip.passed,
+ *     skip.repair_off or skip.not_repairable) when there is nothing to do, without calling work;
  *   - otherwise calls work, which either decides (verdict_set on s->v) and returns 0, or fills
  *     the error and returns -1: then no verdict is written and the exit code is the error's;
  *   - fills started, elapsed, tool, inputs trial/spec/key/upstream, device, proposer (copied
@@ -51,7 +51,7 @@ struct stage_about {
 	int (*after)(struct stage *s, struct err *e); /* NULL, or derived state (promote) */
 	int (*option)(struct stage *s, const char *arg); /* NULL, or 0 for an accepted leading option */
 	int always;          /* 1: called even when the trial is closed upstream (promote) */
-	int repairs;         /* 1: propose knows how to repair: called for a1, a2 after a reject */
+	int repairs;         /* 1: propose, called for a1 and a2 when repair_wanted (repair.h) */
 };
 
 struct stage {

@@ -19,6 +19,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void add_one(cJSON *counts, const char *code)
+{
+	cJSON *n = cJSON_GetObjectItemCaseSensitive(counts, code);
+	if (n)
+		cJSON_SetNumberValue(n, n->valuedouble + 1);
+	else
+		cJSON_AddNumberToObject(counts, code, 1);
+}
+
+static void count_repairs(struct summary *s, const struct verdict_in *in)
+{
+	int turns = (int)json_get_num(in->data, "repairs", 0);
+	if (turns <= 0)
+		return;
+	/* Closed within an attempt, "a2/guard"? Then it was not mended. */
+	const char *by = json_get_str(json_get(in->data, "closed_by"), "step", "");
+	s->turns += turns;
+	s->repaired++;
+	s->mended += !strchr(by, '/');
+	add_one(s->errors, json_get_str(in->data, "first_error", "?"));
+}
+
 static void count(struct summary *s, const struct verdict_in *in)
 {
 	const char *text = in->message;
@@ -26,6 +48,7 @@ static void count(struct summary *s, const struct verdict_in *in)
 	if (!done && (in->kind == V_REJECT || in->kind == V_INCONCLUSIVE))
 		clusters_add(&s->clusters, in->code, text);
 	s->closed++;
+	count_repairs(s, in);
 	s->space_done += done;
 	if (done && strncmp(text, "a0/propose: ", 12) == 0)
 		text += 12;
@@ -44,11 +67,7 @@ static void count(struct summary *s, const struct verdict_in *in)
 	default:
 		s->rejected++;
 	}
-	cJSON *n = cJSON_GetObjectItemCaseSensitive(s->reasons, in->code);
-	if (n)
-		cJSON_SetNumberValue(n, n->valuedouble + 1);
-	else
-		cJSON_AddNumberToObject(s->reasons, in->code, 1);
+	add_one(s->reasons, in->code);
 }
 
 /* The champion may be of an earlier run. */
@@ -70,6 +89,7 @@ void summary_read(const struct run *r, struct summary *s)
 	char id[TRIAL_ID];
 	memset(s, 0, sizeof *s);
 	s->reasons = cJSON_CreateObject();
+	s->errors = cJSON_CreateObject();
 	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
 		struct verdict_in in;
 		if (verdict_read(id, STEP_PROMOTE, &in, NULL))
@@ -90,18 +110,18 @@ void summary_read(const struct run *r, struct summary *s)
 void summary_free(struct summary *s)
 {
 	cJSON_Delete(s->reasons);
-	s->reasons = NULL;
+	cJSON_Delete(s->errors);
+	s->reasons = s->errors = NULL;
 }
 
 /* The commonest reasons first, at most four. */
-static void print_reasons(const struct summary *s)
+static void print_counts(const cJSON *counts)
 {
-	printf("  reasons   ");
-	if (!s->reasons->child)
+	if (!counts->child)
 		printf("-");
 	for (int shown = 0; shown < 4; shown++) {
 		cJSON *top = NULL;
-		for (cJSON *i = s->reasons->child; i; i = i->next)
+		for (cJSON *i = counts->child; i; i = i->next)
 			if (i->valuedouble > 0 && (!top || i->valuedouble > top->valuedouble))
 				top = i;
 		if (!top)
@@ -109,7 +129,7 @@ static void print_reasons(const struct summary *s)
 		printf("%s%s %.0f", shown ? ", " : "", top->string, top->valuedouble);
 		cJSON_SetNumberValue(top, -top->valuedouble);
 	}
-	for (cJSON *i = s->reasons->child; i; i = i->next)
+	for (cJSON *i = counts->child; i; i = i->next)
 		cJSON_SetNumberValue(i, fabs(i->valuedouble));
 	putchar('\n');
 }
@@ -121,6 +141,17 @@ static void print_clusters(const struct summary *s)
 		const struct cluster *c = &s->clusters.c[i];
 		printf("  %s %d of %d: %s: %s\n", i ? "         " : "repeated ", c->n, s->closed, c->code, c->message);
 	}
+}
+
+static void print_reasons(const struct summary *s)
+{
+	printf("  reasons   ");
+	print_counts(s->reasons);
+	if (!s->repaired)
+		return;
+	printf("  repairs   %d of %d trials mended in %d turn%s; first errors: ", s->mended, s->repaired, s->turns,
+	       s->turns > 1 ? "s" : "");
+	print_counts(s->errors);
 }
 
 static void print_spend(const struct run *r)

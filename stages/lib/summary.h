@@ -21,6 +21,8 @@ struct summary {
 	char words[400];    /* of the newest of these; of a run of one trial: why it was not kept */
 	cJSON *reasons;     /* object: code -> count, of trials not kept */
 	struct clusters clusters; /* of the trials rejected or inconclusive; the first message of each is shown */
+	int turns, repaired, mended; /* repair turns; trials with some; of these past compile and unit tests */
+	cJSON *errors;      /* object: code -> count, first errors of the trials that were repaired */
 	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
 	char relies[128];   /* rules that the champion's keeping depends on, "fast_math, order"; "" clean */
 	double best_ratio;  /* champion against the baseline; 0 unknown */
