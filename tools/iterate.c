@@ -249,8 +249,10 @@ static void plan_problem(struct run_plan *p)
 	struct spec *spec;
 	struct err e;
 	const int engine = engine_run_device(p->spec, &p->device, &e);
-	if (engine < 0)
+	if (engine < 0 || (engine && engine_run_proposer(p->proposer, &e)))
 		die_err(&e);
+	if (engine && (given("RUN_GPU") || given("RUN_UNITTEST") || number("REPAIRS", 0, REPAIR_MOST, 0)))
+		die(EX_BADUSE, "engine problems run here, and are not repaired: no RUN_GPU, RUN_UNITTEST or REPAIRS");
 	plan_device(p);
 	if ((engine || given("MODEL_DIR")) && engine_run_model(p->spec, given("MODEL_DIR"), p->more, &e))
 		die_err(&e);
@@ -291,7 +293,7 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
 	add_texts(p->more);
 	add_limits(p->more);
-	if (mode == ITERATE)
+	if (mode == ITERATE && !cJSON_GetObjectItemCaseSensitive(p->more, "model_sha256"))
 		add_repairs(p->more, p->proposer);
 }
 

@@ -68,7 +68,7 @@ static int print_run(struct err *e)
 	if (run_read(name, &r, e))
 		return -1;
 	long pid = lock_holder("run");
-	const char *note = device_note(r.device);
+	const char *note = summary_note(&r);
 	printf("run %s: %s on %s%s%s%s, proposer %s, ", name, r.spec, r.device, *note ? " (" : "",
 	       note, *note ? ")" : "", r.proposer);
 	if (runs_finished(name))

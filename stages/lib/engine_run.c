@@ -41,7 +41,7 @@ int engine_run_device(const char *name, const char **device, struct err *e)
 		return err_set(e, EX_NOENV, "engines in CUDA are not run by this version");
 	if (!*device)
 		*device = "emu";
-	if (strcmp(*device, "emu") != 0 && strcmp(*device, "sim") != 0)
+	if (strcmp(*device, "emu") != 0)
 		return err_set(e, EX_BADUSE, "an engine in C runs on this processor: DEVICE=emu, not %s", *device);
 	return 1;
 }
@@ -64,4 +64,12 @@ int engine_run_model(const char *name, const char *model_dir, cJSON *more, struc
 	cJSON_AddStringToObject(more, "model_sha256", model.sha);
 	engine_model_close(&model);
 	return 0;
+}
+
+int engine_run_proposer(const char *proposer, struct err *e)
+{
+	if (strcmp(proposer, "sweep") == 0 || strcmp(proposer, "replay") == 0)
+		return 0;
+	return err_set(e, EX_BADUSE, "'%.40s' knows kernels alone: engine problems take PROPOSER=sweep, or replay with REPLY= a folder "
+		       "of engines", proposer);
 }

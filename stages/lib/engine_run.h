@@ -18,4 +18,7 @@ int engine_run_device(const char *name, const char **device, struct err *e);
  * when there is none. EX_BADUSE, EX_BADINPUT, EX_NOENV. */
 int engine_run_model(const char *name, const char *model_dir, cJSON *more, struct err *e);
 
+/* 0, or EX_BADUSE for proposers that know kernels alone (try, redo and adopt among them). */
+int engine_run_proposer(const char *proposer, struct err *e);
+
 #endif

@@ -172,9 +172,15 @@ static void print_spend(const struct run *r)
 	putchar('\n');
 }
 
+const char *summary_note(const struct run *r)
+{
+	const int engine = run_str(r, "model_sha256", NULL) && strcmp(r->device, "emu") == 0;
+	return engine ? "an engine, on this processor" : device_note(r->device);
+}
+
 void summary_rows(const struct run *r, const struct summary *s)
 {
-	const char *note = device_note(r->device);
+	const char *note = summary_note(r);
 	printf("  trials    %d of %lld: %d kept, %d rejected, %d inconclusive, %d invalid\n",
 	       s->closed, (long long)r->n, s->kept, s->rejected, s->inconclusive, s->invalid);
 	print_reasons(s);
@@ -225,7 +231,7 @@ void summary_lanes(const struct run *r)
 
 void summary_banner(const struct run *r, const char *tried)
 {
-	const char *note = device_note(r->device), *key = run_str(r, "key_env", "");
+	const char *note = summary_note(r), *key = run_str(r, "key_env", "");
 	const char *from = json_get_str(r->json, "state_from", NULL);
 	char first[TRIAL_ID], last[TRIAL_ID];
 	run_trial(r, 0, first);

@@ -31,6 +31,9 @@ struct summary {
 void summary_read(const struct run *r, struct summary *s);
 void summary_free(struct summary *s);
 
+/* What a person must know of the figures of this run: "emulated: not a GPU speed", or "". */
+const char *summary_note(const struct run *r);
+
 /* Lines on standard output. */
 void summary_lanes(const struct run *r); /* GPUs of the run and who holds them; nothing on emu and sim */
 void summary_rows(const struct run *r, const struct summary *s); /* trials, reasons, champion, spend */
