@@ -131,19 +131,27 @@ static int lock_ledger(struct lock *l, const struct run *r, struct err *e)
 	return lock_take(l, name, LOCK_ALONE, -1, e);
 }
 
-static int over(const struct run *r, const char *key, double would, struct err *e)
+/* Does `more` on top of `now` exceed the budget `key`? What is charged already and what does not fit are
+ * two things to tell: the second can be helped by a smaller call. */
+static int over(const struct run *r, const char *key, double now, double more, struct err *e)
 {
 	double most = run_num(r, key, 0);
-	if (most > 0 && would > most)
+	if (most <= 0 || now + more <= most)
+		return 0;
+	if (now >= most)
 		return err_set(e, EX_NOENV, "budget %s=%g of run %s is used up", key, most, r->name);
-	return 0;
+	return err_set(e, EX_NOENV, "budget %s=%g of run %s: %g are charged, the next step may take %g", key,
+		       most, r->name, now, more);
 }
 
-static int within_budget(const struct run *r, const struct ledger_amount *t, struct err *e)
+static int fits(const struct run *r, const struct ledger_amount *now, const struct ledger_amount *more,
+		struct err *e)
 {
-	return over(r, "max_calls", (double)t->calls, e) ||
-	       over(r, "max_tokens", (double)(t->tokens_in + t->tokens_out), e) ||
-	       over(r, "max_usd", t->usd, e) || over(r, "max_gpu_s", t->gpu_s, e) ? -1 : 0;
+	return over(r, "max_calls", (double)now->calls, (double)more->calls, e) ||
+	       over(r, "max_tokens", (double)(now->tokens_in + now->tokens_out),
+		    (double)(more->tokens_in + more->tokens_out), e) ||
+	       over(r, "max_usd", now->usd, more->usd, e) ||
+	       over(r, "max_gpu_s", now->gpu_s, more->gpu_s, e) ? -1 : 0;
 }
 
 int ledger_reserve(const struct run *r, const char *trial, const char *what,
@@ -155,12 +163,11 @@ int ledger_reserve(const struct run *r, const char *trial, const char *what,
 	if (lock_ledger(&lock, r, e))
 		return -1;
 	int rc = ledger_total(r, &total, e);
-	if (!rc) {
-		add_amount(&total, most, 1);
-		rc = within_budget(r, &total, e);
-	}
+	if (!rc)
+		rc = fits(r, &total, most, e);
 	if (!rc) {
 		char now[32];
+		add_amount(&total, most, 1);
 		verdict_now(now);
 		snprintf(id, LEDGER_ID, "%s-%.13s-%ld-%u", trial, now + 11, (long)getpid(),
 			 serial++);

@@ -320,6 +320,9 @@ static void test_ledger(void **state)
 	assert_int_equal(ledger_reserve(&r, "0042", "model_call", &most, first, &e), 0);
 	assert_int_equal(ledger_reserve(&r, "0042", "model_call", &most, second, &e), -1);
 	assert_int_equal(e.code, EX_NOENV); /* 1,200 tokens would be over 1,000 */
+	assert_non_null(strstr(e.text, "max_tokens=1000 of run r0001: 600 are charged, the next step may take 600"));
+	assert_int_equal(ledger_total(&r, &t, &e), 0);
+	assert_int_equal(t.tokens_in, 300); /* what was refused is not charged */
 	assert_int_equal(ledger_settle(&r, "0042", "model_call", first, &most, &spent, &e), 0);
 	assert_int_equal(ledger_reserve(&r, "0042", "model_call", &most, second, &e), 0);
 	assert_string_not_equal(first, second);
