@@ -131,27 +131,31 @@ static int lock_ledger(struct lock *l, const struct run *r, struct err *e)
 	return lock_take(l, name, LOCK_ALONE, -1, e);
 }
 
-/* Does `more` on top of `now` exceed the budget `key`? What is charged already and what does not fit are
- * two things to tell: the second can be helped by a smaller call. */
+/* Does `more` on top of `now` exceed the budget `key`? What is charged already and what does not
+ * fit are two things to tell: the second can be helped by a smaller call. */
 static int over(const struct run *r, const char *key, double now, double more, struct err *e)
 {
 	double most = run_num(r, key, 0);
 	if (most <= 0 || now + more <= most)
 		return 0;
 	if (now >= most)
-		return err_set(e, EX_NOENV, "budget %s=%g of run %s is used up", key, most, r->name);
-	return err_set(e, EX_NOENV, "budget %s=%g of run %s: %g are charged, the next step may take %g", key,
+		return err_set(e, EX_NOENV, "budget %s=%g of run %s is used up", key, most,
+			       r->name);
+	return err_set(e, EX_NOENV,
+		       "budget %s=%g of run %s: %g are charged, the next step may take %g", key,
 		       most, r->name, now, more);
 }
 
-static int fits(const struct run *r, const struct ledger_amount *now, const struct ledger_amount *more,
-		struct err *e)
+static int fits(const struct run *r, const struct ledger_amount *now,
+		const struct ledger_amount *more, struct err *e)
 {
 	return over(r, "max_calls", (double)now->calls, (double)more->calls, e) ||
-	       over(r, "max_tokens", (double)(now->tokens_in + now->tokens_out),
-		    (double)(more->tokens_in + more->tokens_out), e) ||
-	       over(r, "max_usd", now->usd, more->usd, e) ||
-	       over(r, "max_gpu_s", now->gpu_s, more->gpu_s, e) ? -1 : 0;
+		       over(r, "max_tokens", (double)(now->tokens_in + now->tokens_out),
+			    (double)(more->tokens_in + more->tokens_out), e) ||
+		       over(r, "max_usd", now->usd, more->usd, e) ||
+		       over(r, "max_gpu_s", now->gpu_s, more->gpu_s, e)
+		   ? -1
+		   : 0;
 }
 
 int ledger_reserve(const struct run *r, const char *trial, const char *what,
