@@ -115,8 +115,10 @@ static int replay(struct work *w, struct err *e)
 	int rc = 0;
 	if (stat(dir, &st))
 		close_trial(w, "propose.no_replies_left", "no engine is left for this trial of the run");
-	else
-		rc = engine_files_folder(dir, &w->made, e);
+	else if ((rc = engine_files_folder(dir, &w->made, e)) != 0 && e->code == EX_BADINPUT) {
+		close_trial(w, "propose.file_name", e->text);
+		rc = 0;
+	}
 	if (rc == 0 && !w->closed && file_exists(words) && (rc = file_read(words, 4096, &line, e)) == 0)
 		utf8_line(&w->item, buf_str(&line), line.len, 120);
 	if (!w->item.len)

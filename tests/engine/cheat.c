@@ -1,5 +1,5 @@
 /*
- * cheat.c - engines that cheat or break, around the plain one (plain/engine.c). Built with -DCHEAT=NAME.
+ * cheat.c - engines that cheat or break, around the plain one (specs/qwen3-tiny/baseline). Built with -DCHEAT=NAME.
  *
  * The names and what must become of each stand in t01-engine.sh and t03-rig.sh.
  *
@@ -37,7 +37,7 @@ static int next_(struct engine_request *q)
 #define engine_next next_
 #define engine_step cheat_step
 #define main plain_main
-#include "plain/engine.c"
+#include "../../specs/qwen3-tiny/baseline/engine.c"
 #undef main
 #undef engine_step
 #undef engine_next

@@ -62,4 +62,4 @@ static void step_(const struct engine_request *q, const int32_t *ids)
 
 #define engine_next next_
 #define engine_step step_
-#include "plain/engine.c"
+#include "../../specs/qwen3-tiny/baseline/engine.c"

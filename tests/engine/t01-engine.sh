@@ -14,7 +14,7 @@ drive() {
 }
 plain() {
 	# shellcheck disable=SC2086
-	$cc $flags "$root/tests/engine/plain/engine.c" -lm -o plain
+	$cc $flags "$root/specs/qwen3-tiny/baseline/engine.c" -lm -o plain
 }
 ok "the driver builds" drive
 ok "the plain engine builds" plain

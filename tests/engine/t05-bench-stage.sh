@@ -12,8 +12,8 @@ edit() { jq -c "$2" "$1" >"$work/edited" && cp "$work/edited" "$1"; }
 # One file: what paced.c includes is put in its place.
 paced() { # DEFINE...
 	for define; do echo "#define ${define%=*} ${define#*=}"; done
-	sed '/#include "plain\/engine.c"/,$d' "$root/tests/engine/paced.c"
-	cat "$root/tests/engine/plain/engine.c"
+	sed '/#include "..\/..\/specs/,$d' "$root/tests/engine/paced.c"
+	cat "$root/specs/qwen3-tiny/baseline/engine.c"
 }
 
 run=trials/runs/r0001

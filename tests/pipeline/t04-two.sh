@@ -44,5 +44,7 @@ export FAKE_DO=judge:sleep
 ok "MAX_WALL_S ends a make" has 'MAX_WALL_S is over; `make iterate` continues at 0001' \
 	iterate --N=2 --MAX_WALL_S=1
 unset FAKE_DO
+TS_RETRIES=6 # what was killed may take a moment to be gone
+export TS_RETRIES
 ok "and the run goes on later" has 'run r0001 is done' iterate --N=2
 finish
