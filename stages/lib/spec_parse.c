@@ -391,6 +391,8 @@ static int parse_top(struct jwalk *w, const cJSON *top, struct spec *s)
 		{"promotion", 0, parse_promotion}, {"limits", 0, parse_limits},
 		{"headers", 0, parse_headers},     {"workloads", 1, spec_parse_workloads},
 	};
+	if (jwalk_find(top, "kind"))
+		return jwalk_fail(w, "an engine problem: what was asked for knows kernels alone");
 	if (jwalk_object(w, top, SPEC_KEYS) || parse_text(w, top, s))
 		return -1;
 	for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
