@@ -398,7 +398,7 @@ int main(int argc, char **argv)
 		}
 		/* The next round's worker is a new one. */
 		if (holder)
-			RIG_CUDA_OPS.end(&holder->rig, round, &(enum shot_outcome){SHOT_OK}, (char[256]){0}, &e);
+			RIG_CUDA_OPS.end(&holder->rig, &(struct shot){.session = round}, &e);
 		must(gpu_state(g.uuid, &state, &e), &e);
 		if (state.foreign > 0) {
 			struct jsonw w = {0};

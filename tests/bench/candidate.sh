@@ -86,7 +86,7 @@ OPENAI_BASE_URL=http://127.0.0.1:$(cat "$work/port")/v1 OPENAI_API_KEY=x OPENAI_
 export OPENAI_BASE_URL OPENAI_API_KEY OPENAI_MODEL
 
 from=$(date +%s.%N)
-"$bin/iterate" --SPEC=$spec --DEVICE="${DEVICE:-cuda}" --PROPOSER=openai --N="$(wc -l <"$work/want")" --WIDTH=1 \
+"$bin/iterate" --SPEC=$spec --DEVICE="${DEVICE:-cuda}" --PROPOSER=openai --REPAIRS=0 --N="$(wc -l <"$work/want")" --WIDTH=1 \
 	>"$work/run.out" 2>&1 || { tail -n 20 "$work/run.out"; exit 1; }
 whole=$(date +%s.%N)
 

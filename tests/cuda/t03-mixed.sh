@@ -43,7 +43,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do [ -s "$work/port" ] && break; sleep 0.1; done
 
 OPENAI_BASE_URL=http://127.0.0.1:$(cat "$work/port")/v1 OPENAI_API_KEY=x OPENAI_MODEL=scripted
 export OPENAI_BASE_URL OPENAI_API_KEY OPENAI_MODEL
-ok "the run ends by itself" "$bin/iterate" --SPEC=fake_add --DEVICE=cuda --PROPOSER=openai --N=12 --WIDTH=1 \
+ok "the run ends by itself" "$bin/iterate" --SPEC=fake_add --DEVICE=cuda --PROPOSER=openai --REPAIRS=0 --N=12 --WIDTH=1 \
 	--UNITTEST_DEVICE=none
 kill $server
 [ "${SHOW:-}" ] && cat "$work/.out"

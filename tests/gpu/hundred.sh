@@ -86,7 +86,7 @@ export OPENAI_BASE_URL OPENAI_API_KEY OPENAI_MODEL
 
 count=$(wc -l <"$work/want")
 from=$(date +%s)
-"$bin/iterate" --SPEC=fake_add --DEVICE=cuda --PROPOSER=openai --N="$count" --WIDTH=1 --UNITTEST_DEVICE=none \
+"$bin/iterate" --SPEC=fake_add --DEVICE=cuda --PROPOSER=openai --REPAIRS=0 --N="$count" --WIDTH=1 --UNITTEST_DEVICE=none \
 	>"$work/run.out" 2>&1
 code=$?
 echo "iterate ended with $code after $(($(date +%s) - from)) s"
