@@ -93,8 +93,10 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	buf_addf(&b, "\n%s `evidence/` holds copies of\nthe verdicts it was kept on; ",
 		 is_engine(c) ? "`engine.c`, and `kernels/` if it is there, is the candidate."
 			      : "`kernel.cu` and `plan.json` are the candidate with its tunables fixed.");
-	buf_addf(&b, "`trials/%s/` has everything, `make replay TRIAL=%s` judges it again.\n",
-		 c->trial.id, c->trial.id);
+	buf_addf(&b, "`trials/%s/` has everything", c->trial.id);
+	if (!is_engine(c))
+		buf_addf(&b, ", `make replay TRIAL=%s` judges it again", c->trial.id);
+	buf_adds(&b, ".\n");
 	snprintf(path, sizeof path, "%.200s/README.md", dir);
 	int rc = file_write(path, b.data, b.len, 0644, e);
 	buf_free(&b);
