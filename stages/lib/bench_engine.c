@@ -6,23 +6,16 @@
 #include "bench_engine.h"
 
 #include "engine_bench.h"
-#include "engine_build.h"
+#include "engine_files.h"
 #include "engine_setup.h"
 #include "facts.h"
 #include "file.h"
 #include "json.h"
 #include "lane.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct sources {
-	struct engine_file file[ENGINE_FILES];
-	int n;
-};
 
 static struct engine_bench bench;
 static struct engine_setup setup;
@@ -30,62 +23,7 @@ static char names[SESSION_WORKLOADS][SPEC_NAME];
 
 /* ---- champion and baseline ---- */
 
-static void sources_free(struct sources *f)
-{
-	for (int i = 0; i < f->n; i++)
-		buf_free(&f->file[i].text);
-	f->n = 0;
-}
-
-static struct engine_file *sources_add(struct sources *f, const char *name, struct err *e)
-{
-	if (f->n == ENGINE_FILES || strlen(name) >= ENGINE_FILE_NAME) {
-		err_set(e, EX_BADINPUT, "an engine with too many files, or too long a name: '%.80s'", name);
-		return NULL;
-	}
-	struct engine_file *x = &f->file[f->n++];
-	*x = (struct engine_file){.text = BUF_INIT};
-	snprintf(x->name, sizeof x->name, "%s", name);
-	return x;
-}
-
-/* The files of FOLDER/ and FOLDER/kernels/ of a champion's trial: their hash is compared with the state's. */
-static int read_folder(const char *trial, const char *below, struct sources *f, struct err *e)
-{
-	char dir[TRIAL_PATH], name[ENGINE_FILE_NAME + 256], path[2 * TRIAL_PATH];
-	snprintf(name, sizeof name, "candidate%s%s", *below ? "/" : "", below);
-	trial_path(dir, trial, name);
-	DIR *d = opendir(dir);
-	if (!d)
-		return *below && errno == ENOENT ? 0 : err_sys(e, "cannot read '%s'", dir);
-	int rc = 0;
-	for (struct dirent *x; rc == 0 && (x = readdir(d));) {
-		if (x->d_name[0] == '.' || strcmp(x->d_name, "kernels") == 0)
-			continue;
-		snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", x->d_name);
-		snprintf(path, sizeof path, "%s/%s", dir, x->d_name);
-		struct engine_file *one = sources_add(f, name, e);
-		rc = one ? file_read(path, (size_t)setup.spec->source_bytes, &one->text, e) : -1;
-	}
-	closedir(d);
-	return rc;
-}
-
-/* The files of the pinned spec below baseline/. */
-static int read_baseline(struct stage *s, struct sources *f, struct err *e)
-{
-	const cJSON *pins = json_get(json_get(s->run.json, "pins"), "spec"), *x;
-	cJSON_ArrayForEach(x, pins) {
-		if (!x->string || strncmp(x->string, "baseline/", 9) != 0)
-			continue;
-		struct engine_file *one = sources_add(f, x->string + 9, e);
-		if (!one || stage_spec(s, NULL, x->string, (size_t)setup.spec->source_bytes, &one->text, e) != 0)
-			return -1;
-	}
-	return f->n ? 0 : err_set(e, EX_BADINPUT, "the spec has no baseline engine");
-}
-
-static int build(struct sources *f, const char *what, struct engine_arm *a, struct err *e)
+static int build(struct engine_files *f, const char *what, struct engine_arm *a, struct err *e)
 {
 	struct engine_built made;
 	int rc = engine_build(f->file, f->n, &made, e);
@@ -102,31 +40,32 @@ static int build(struct sources *f, const char *what, struct engine_arm *a, stru
 
 static int add_baseline(struct stage *s, struct engine_arm *a, struct err *e)
 {
-	struct sources f = {.n = 0};
-	int rc = read_baseline(s, &f, e);
+	struct engine_files f;
+	int rc = engine_files_spec(s, "baseline", &f, e);
 	if (rc == 0) {
-		engine_files_sha(f.file, f.n, a->candidate);
+		memcpy(a->candidate, f.sha, sizeof a->candidate);
 		rc = build(&f, "the baseline", a, e);
 	}
-	sources_free(&f);
+	engine_files_free(&f);
 	return rc;
 }
 
 static int add_champion(struct stage *s, struct engine_arm *a, struct err *e)
 {
-	struct sources f = {.n = 0};
-	char want[HASH_HEX];
+	struct engine_files f;
+	char want[HASH_HEX], dir[TRIAL_PATH];
 	if (stage_champion(s, a->trial, want, e) != 0)
 		return -1;
 	if (!a->trial[0])
 		return add_baseline(s, a, e);
-	int rc = read_folder(a->trial, "", &f, e) || read_folder(a->trial, "kernels", &f, e) ? -1 : 0;
+	trial_path(dir, a->trial, "candidate");
+	int rc = engine_files_folder(dir, &f, e);
 	if (rc == 0) {
-		engine_files_sha(f.file, f.n, a->candidate);
+		memcpy(a->candidate, f.sha, sizeof a->candidate);
 		rc = strcmp(a->candidate, want) == 0 ? build(&f, "the champion", a, e)
 			: err_set(e, EX_BADINPUT, "trials/%s/candidate is not the champion recorded", a->trial);
 	}
-	sources_free(&f);
+	engine_files_free(&f);
 	return rc;
 }
 

@@ -91,6 +91,19 @@ static void refuse(struct engine_built *b, const struct spawn_result *r)
 	snprintf(b->message, sizeof b->message, "%s", text);
 }
 
+/* The compiler's words without the folder it worked in, which is another each time. */
+static void take_log(struct engine_built *b, const char *src, struct buf *said)
+{
+	const size_t n = strlen(src);
+	const char *at = buf_str(said), *end = at + said->len, *hit;
+	while ((hit = memmem(at, (size_t)(end - at), src, n))) {
+		buf_add(&b->log, at, (size_t)(hit - at));
+		at = hit + n + (hit + n < end && hit[n] == '/');
+	}
+	buf_add(&b->log, at, (size_t)(end - at));
+	buf_free(said);
+}
+
 static int compile(const char *dir, const struct engine_file *file, int n, struct engine_built *b, struct err *e)
 {
 	const char *argv[ENGINE_FILES + 24] = {"gcc", "-o"};
@@ -137,7 +150,7 @@ static int compile(const char *dir, const struct engine_file *file, int n, struc
 	if (!b->ok)
 		refuse(b, &r);
 	snprintf(b->isolation, sizeof b->isolation, "%s", r.layers);
-	b->log = r.err;
+	take_log(b, src, &r.err);
 	r.err = (struct buf)BUF_INIT;
 	spawn_result_free(&r);
 	return 0;

@@ -38,7 +38,12 @@ ok "nor on another device" code 2 it --N=1 --DEVICE=sim
 ok "MODEL_DIR is refused for a problem without a model" code 2 sh -c "mv specs kept; ln -s $root/specs specs
 	$bin/iterate --SPEC=vector_add --N=1 --DEVICE=sim --MODEL_DIR=/tmp; c=\$?; rm specs; mv kept specs; exit \$c"
 code() { jq -r '.verdict + " " + .reason.code' "trials/$1/promote.json"; }
-it --N=5 >"$work/first" 2>&1 || cat "$work/first"
+"$bin/make-checkpoint" tiny "$work/model" --seed 3 >/dev/null
+it --N=5 --MODEL_DIR="$work/model" >"$work/first" 2>&1 || cat "$work/first"
+ok "the run is held to the checkpoint it was given" same "$(jq -r .settings.model_sha256 trials/runs/r0001/run.json)" \
+	"$(jq -r .inputs.model trials/0003/judge.json)"
+ok "the compiler's words name no folder of this machine" not grep -q "/src/\|/tmp" trials/0001/a0/guard.log
+ok "... and say where" grep -q "^engine.c:1:" trials/0001/a0/guard.log
 ok "one that does not compile" same "reject compile.error" "$(code 0001)"
 ok "one that asks for sockets" same "reject guard.include" "$(code 0002)"
 ok "one with a file too many" same "reject propose.file_name" "$(code 0005)"
