@@ -53,7 +53,7 @@ static int judge_batch(void *ctx, const struct engine_task *t, const int32_t *pr
 	/* Neither is written to. */
 	const struct engine_asked a = {t->batch, t->prompt, t->steps, (int32_t *)(uintptr_t)prompt,
 				       (int32_t *)(uintptr_t)token};
-	int rc = engine_replay(&l->model->model, &a, 1, &own, e);
+	int rc = engine_replay(l->model, &a, 1, &own, e);
 	if (rc == 0) {
 		engine_figures(&own, &f);
 		*code = engine_judge(&f, &one);
@@ -98,7 +98,7 @@ int engine_live_calibrate(struct engine_live *l, const struct engine_session *s,
 		for (int i = 0; i < n; i++)
 			draw(s, i, pair, &a[i]);
 		l->pair = pair;
-		rc = engine_honest(&l->model->model, a, n, &l->honest, e);
+		rc = engine_honest(l->model, a, n, &l->honest, e);
 		if (rc != 0 && e->code != EX_BADINPUT)
 			break;
 	}

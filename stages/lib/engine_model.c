@@ -137,6 +137,13 @@ int engine_model_open(struct engine_model *m, const char *dir, const char *shape
 	return qwen3_open(&m->model, m->dir, e);
 }
 
+int engine_model_gpu(struct engine_model *m, const char *gpu, struct err *e)
+{
+	(void)m;
+	(void)gpu;
+	return err_set(e, EX_NOENV, "the reference of engine problems does not run on a GPU in this version");
+}
+
 void engine_model_close(struct engine_model *m)
 {
 	qwen3_close(&m->model);

@@ -9,7 +9,9 @@
  * name. Every stage compares it with what the run and the stage before it recorded: one trial, one model. Hashes of files
  * in BUILD/models are remembered (tool.h); nothing is written to a folder of the user's.
  *
- *   engine_model_open -> ... m.model ... -> engine_model_close
+ * The reference computes on the processor until engine_model_gpu was called.
+ *
+ *   engine_model_open [-> engine_model_gpu] -> ... m.model, engine_replay.h ... -> engine_model_close
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,10 +25,13 @@
 #include <limits.h>
 #include <stdint.h>
 
+struct qwen3_gpu;
+
 struct engine_model {
 	char dir[PATH_MAX]; /* absolute, no links in it */
 	char sha[HASH_HEX];
 	struct qwen3 model;
+	struct qwen3_gpu *gpu; /* the reference computes there; NULL: on the processor */
 };
 
 /* `dir`: the user's folder, or NULL; then shape ("tiny") and seed. `expect`: the hash on record, or NULL. EX_BADINPUT: no
@@ -34,5 +39,9 @@ struct engine_model {
 int engine_model_open(struct engine_model *m, const char *dir, const char *shape, uint64_t seed, const char *expect,
 		      struct err *e);
 void engine_model_close(struct engine_model *m);
+
+/* From now on the reference of this model computes on a GPU: `gpu` is its UUID, NULL the first that CUDA_VISIBLE_DEVICES
+ * shows. Once per process and model. EX_NOENV: no GPU, driver or library for it; EX_AGAIN: not enough of its memory. */
+int engine_model_gpu(struct engine_model *m, const char *gpu, struct err *e);
 
 #endif

@@ -87,16 +87,16 @@ static int generate(const struct qwen3 *m, enum qwen3_policy p, const int32_t *p
 	return rc;
 }
 
-int engine_best(const struct qwen3 *m, const struct engine_asked *a, int sequence, int step, int32_t *id, struct err *e)
+int engine_best(const struct engine_model *m, const struct engine_asked *a, int sequence, int step, int32_t *id, struct err *e)
 {
 	const int len = a->prompt + step;
 	int32_t *ids = xcalloc((size_t)len, sizeof *ids);
-	float *x = xcalloc((size_t)m->c.vocab, sizeof *x);
+	float *x = xcalloc((size_t)m->model.c.vocab, sizeof *x);
 	memcpy(ids, a->ids + (size_t)sequence * (size_t)a->prompt, (size_t)a->prompt * sizeof *ids);
 	memcpy(ids + a->prompt, a->out + (size_t)sequence * (size_t)a->steps, (size_t)step * sizeof *ids);
-	int rc = forced(m, ids, len, 1, x, e);
+	int rc = forced(&m->model, ids, len, 1, x, e);
 	if (rc == 0)
-		*id = qwen3_argmax(x, m->c.vocab);
+		*id = qwen3_argmax(x, m->model.c.vocab);
 	free(ids);
 	free(x);
 	return rc;
@@ -184,25 +184,25 @@ static int gather(struct share *s, size_t n, struct engine_regrets *r, struct er
 	return rc;
 }
 
-int engine_replay(const struct qwen3 *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e)
+int engine_replay(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e)
 {
-	struct pool p = {.n = shares(m, a, n, ANSWER, NULL)};
+	struct pool p = {.n = shares(&m->model, a, n, ANSWER, NULL)};
 	p.share = xcalloc(p.n, sizeof *p.share);
-	shares(m, a, n, ANSWER, p.share);
+	shares(&m->model, a, n, ANSWER, p.share);
 	all(&p);
 	int rc = gather(p.share, p.n, r, e);
 	free(p.share);
 	return rc;
 }
 
-int engine_honest(const struct qwen3 *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e)
+int engine_honest(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e)
 {
 	struct engine_regrets r[2] = {{0}, {0}};
-	const size_t k = shares(m, a, n, OWN, NULL);
+	const size_t k = shares(&m->model, a, n, OWN, NULL);
 	struct pool p = {.n = 2 * k};
 	p.share = xcalloc(p.n, sizeof *p.share);
-	shares(m, a, n, OWN, p.share);
-	shares(m, a, n, ROUNDED, p.share + k);
+	shares(&m->model, a, n, OWN, p.share);
+	shares(&m->model, a, n, ROUNDED, p.share + k);
 	all(&p);
 	struct err other;
 	int own = gather(p.share, k, &r[0], e);

@@ -17,8 +17,8 @@
 #define TS_ENGINE_REPLAY_H
 
 #include "engine_judge.h"
+#include "engine_model.h"
 #include "err.h"
-#include "qwen3.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ void engine_replay_prompts(const uint8_t key[32], const char *label, int vocab, 
 
 /* Regrets of a[0..n)'s answers, sequence after sequence, added to *r. EX_BADINPUT: an id outside the vocabulary,
  * more positions than the model has. */
-int engine_replay(const struct qwen3 *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e);
+int engine_replay(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e);
 
 /* How far honest ways differ on these prompts, and the gates that follow. EX_BADINPUT when this checkpoint, on these
  * prompts, cannot judge (engine_calibrate). */
@@ -43,9 +43,9 @@ struct engine_honest {
 	struct engine_figures own, rounded; /* float32 a token at a time; bfloat16 as transformers rounds */
 	struct engine_gates gates;
 };
-int engine_honest(const struct qwen3 *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e);
+int engine_honest(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e);
 
 /* What the reference would have said in place of a.out[sequence, step], after the same ids before it; -1 for a NaN. */
-int engine_best(const struct qwen3 *m, const struct engine_asked *a, int sequence, int step, int32_t *id, struct err *e);
+int engine_best(const struct engine_model *m, const struct engine_asked *a, int sequence, int step, int32_t *id, struct err *e);
 
 #endif

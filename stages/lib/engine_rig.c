@@ -69,7 +69,7 @@ static int set_gates(const struct engine_rig *g, struct engine_report *r, struct
 		for (int i = 0; i < r->n; i++)
 			for (int k = 0; k < sets; k++)
 				a[n++] = r->row[i].a[k];
-		rc = engine_honest(&g->model->model, a, n, &r->honest, e);
+		rc = engine_honest(g->model, a, n, &r->honest, e);
 		if (rc && e->code != EX_BADINPUT)
 			break;
 	}
@@ -151,7 +151,7 @@ static int judge(const struct engine_rig *g, struct engine_report *r, struct err
 	for (int i = 0; i < r->n && rc == 0; i++) {
 		struct engine_row *row = &r->row[i];
 		struct engine_regrets own = {0};
-		rc = engine_replay(&g->model->model, row->a, row->repeats ? 2 : 3, &own, e);
+		rc = engine_replay(g->model, row->a, row->repeats ? 2 : 3, &own, e);
 		if (rc == 0)
 			rc = engine_regrets_merge(&all, &own, e);
 		engine_figures(&own, &row->figures);
@@ -286,7 +286,7 @@ static int explain_margin(const struct engine_rig *g, const struct engine_report
 {
 	const struct engine_asked *a = &row->a[row->ask];
 	int32_t best;
-	if (engine_best(&g->model->model, a, row->sequence, row->step, &best, e))
+	if (engine_best(g->model, a, row->sequence, row->step, &best, e))
 		return -1;
 	buf_addf(out, "batch %d of 3, sequence %d, step %d: it said %d where the model says %d, %.3g logits worse (%.3g allowed); "
 		 "%.1f %% of %zu ids are the model's own", row->ask + 1, row->sequence, row->step,

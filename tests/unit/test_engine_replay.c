@@ -92,12 +92,12 @@ static void gates(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++)
 		engine_replay_prompts((const uint8_t[32]){3}, i ? "1" : "0", 512, &a[i]);
-	assert_int_equal(engine_honest(&model.model, a, 2, &h, &e), 0);
+	assert_int_equal(engine_honest(&model, a, 2, &h, &e), 0);
 	assert_true(h.own.tokens == 96 && h.rounded.tokens == 96);
 	assert_true(h.own.worst < 0.01 && h.rounded.worst > 0.01 && h.gates.margin >= 0.25 && h.gates.margin <= 2);
 	for (int i = 0; i < 2; i++)
 		answer(&a[i], QWEN3_FP32, QWEN3_RIGHT);
-	assert_int_equal(engine_replay(&model.model, a, 2, &r, &e), 0);
+	assert_int_equal(engine_replay(&model, a, 2, &r, &e), 0);
 	engine_figures(&r, &f);
 	assert_true(f.tokens == 96);
 	assert_string_equal(engine_judge(&f, &h.gates), "ok");
@@ -105,17 +105,17 @@ static void gates(void **state)
 	/* The regret stands where the wrong id is, sequence after sequence. */
 	int32_t right = a[0].out[2 * 24 + 7], best;
 	a[0].out[2 * 24 + 7] = (right + 1) % 512;
-	assert_int_equal(engine_replay(&model.model, a, 2, &r, &e), 0);
+	assert_int_equal(engine_replay(&model, a, 2, &r, &e), 0);
 	for (size_t i = 0; i < 2 * 24 + 7; i++)
 		assert_true(r.regret[i] < 0.01);
 	assert_true(r.regret[2 * 24 + 7] > h.gates.margin && r.n == 96);
 	engine_figures(&r, &f);
 	assert_string_equal(engine_judge(&f, &h.gates), "margin");
-	assert_int_equal(engine_best(&model.model, &a[0], 2, 7, &best, &e), 0);
+	assert_int_equal(engine_best(&model, &a[0], 2, 7, &best, &e), 0);
 	assert_int_equal(best, right);
 	engine_regrets_free(&r);
 	a[1].out[3] = 512;
-	assert_int_equal(engine_replay(&model.model, a, 2, &r, &e), -1);
+	assert_int_equal(engine_replay(&model, a, 2, &r, &e), -1);
 	assert_int_equal(e.code, EX_BADINPUT);
 	engine_regrets_free(&r);
 	drop(&a[0]);
@@ -130,11 +130,11 @@ static void faults(void **state)
 	struct err e;
 	(void)state;
 	engine_replay_prompts((const uint8_t[32]){4}, "0", 512, &a);
-	assert_int_equal(engine_honest(&model.model, &a, 1, &h, &e), 0);
+	assert_int_equal(engine_honest(&model, &a, 1, &h, &e), 0);
 	for (enum qwen3_fault k = QWEN3_ROPE_PAIRS; k <= QWEN3_VOCAB; k++) {
 		struct engine_regrets r = {0};
 		answer(&a, QWEN3_FP32, k);
-		assert_int_equal(engine_replay(&model.model, &a, 1, &r, &e), 0);
+		assert_int_equal(engine_replay(&model, &a, 1, &r, &e), 0);
 		engine_figures(&r, &f);
 		if (!strcmp(engine_judge(&f, &h.gates), "ok"))
 			fail_msg("%s passes", qwen3_fault_name(k));
