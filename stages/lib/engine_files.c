@@ -17,15 +17,29 @@
 
 enum { FILE_MOST = 4 << 20 };
 
-int engine_file_name_ok(const char *name)
+const char *engine_main(int cuda)
+{
+	return cuda ? "engine.cu" : "engine.c";
+}
+
+int engine_file_of(const char *name, int cuda)
 {
 	static const char SET[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-	if (strcmp(name, "engine.c") == 0)
+	static const char *const TAIL[2][3] = {{".c", ".h", NULL}, {".cu", ".cuh", ".h"}};
+	if (strcmp(name, engine_main(cuda)) == 0)
 		return 1;
 	if (strncmp(name, "kernels/", 8) != 0 || strlen(name) >= ENGINE_FILE_NAME)
 		return 0;
 	const size_t n = strspn(name + 8, SET);
-	return n > 0 && (strcmp(name + 8 + n, ".c") == 0 || strcmp(name + 8 + n, ".h") == 0);
+	for (int i = 0; i < 3 && n > 0; i++)
+		if (TAIL[!!cuda][i] && strcmp(name + 8 + n, TAIL[!!cuda][i]) == 0)
+			return 1;
+	return 0;
+}
+
+int engine_file_name_ok(const char *name)
+{
+	return engine_file_of(name, 0) || engine_file_of(name, 1);
 }
 
 void engine_files_free(struct engine_files *f)
@@ -35,19 +49,25 @@ void engine_files_free(struct engine_files *f)
 	memset(f, 0, sizeof *f);
 }
 
-struct buf *engine_files_find(struct engine_files *f, const char *name)
+static int place_of(const struct engine_files *f, const char *name)
 {
 	for (int i = 0; i < f->n; i++)
 		if (strcmp(f->file[i].name, name) == 0)
-			return &f->file[i].text;
-	return NULL;
+			return i;
+	return -1;
+}
+
+struct buf *engine_files_find(struct engine_files *f, const char *name)
+{
+	const int i = place_of(f, name);
+	return i < 0 ? NULL : &f->file[i].text;
 }
 
 /* A new entry to be filled. `where` is for people. */
 static struct engine_file *add(struct engine_files *f, const char *where, const char *name, struct err *e)
 {
 	if (!engine_file_name_ok(name)) {
-		err_set(e, EX_BADINPUT, "'%.200s/%.80s' is no file of an engine: engine.c, kernels/NAME.c and .h alone", where, name);
+		err_set(e, EX_BADINPUT, "'%.200s/%.80s' is no file of an engine: engine.c or engine.cu, kernels/NAME.c, .h, .cu, .cuh alone", where, name);
 		return NULL;
 	}
 	if (f->n == ENGINE_FILES) {
@@ -60,11 +80,32 @@ static struct engine_file *add(struct engine_files *f, const char *where, const 
 	return x;
 }
 
-/* Sorted, and with a hash; -1 and empty when rc is not 0 or engine.c is not among them. */
+/* One engine.c or engine.cu, and no file of the other language beside it. */
+static int whole(const struct engine_files *f, const char *where, struct err *e)
+{
+	const int cuda = engine_files_cuda(f);
+	if (place_of(f, engine_main(cuda)) < 0)
+		return err_set(e, EX_BADINPUT, "'%.200s' has no engine.c and no engine.cu", where);
+	for (int i = 0; i < f->n; i++)
+		if (!engine_file_of(f->file[i].name, cuda))
+			return err_set(e, EX_BADINPUT, "'%.200s/%.80s' is no file beside %s", where, f->file[i].name,
+				       engine_main(cuda));
+	return 0;
+}
+
+int engine_files_cuda(const struct engine_files *f)
+{
+	for (int i = 0; i < f->n; i++)
+		if (strcmp(f->file[i].name, engine_main(1)) == 0)
+			return 1;
+	return 0;
+}
+
+/* Sorted, and with a hash; -1 and empty when rc is not 0 or they are no whole engine. */
 static int done(struct engine_files *f, const char *where, int rc, struct err *e)
 {
-	if (rc == 0 && !engine_files_find(f, "engine.c"))
-		rc = err_set(e, EX_BADINPUT, "'%.200s' has no engine.c", where);
+	if (rc == 0)
+		rc = whole(f, where, e);
 	if (rc == 0)
 		engine_files_sha(f->file, f->n, f->sha);
 	else
@@ -111,14 +152,13 @@ int engine_files_folder(const char *dir, struct engine_files *f, struct err *e)
 	return done(f, dir, read_folder(dir, "", f, e), e);
 }
 
-int engine_files_stage(struct stage *s, struct engine_files *f, struct err *e)
+int engine_files_recorded(struct stage *s, const char *dir, struct engine_files *f, struct err *e)
 {
 	char prefix[32];
-	const char *dir = stage_candidate_dir(s);
 	const cJSON *outputs;
 	int rc = 0;
 	memset(f, 0, sizeof *f);
-	snprintf(prefix, sizeof prefix, "%s%scandidate/", dir, *dir ? "/" : "");
+	snprintf(prefix, sizeof prefix, "%.8s%scandidate/", dir, *dir ? "/" : "");
 	if (!(outputs = stage_candidate_outputs(s, prefix, e)))
 		return -1;
 	for (const cJSON *o = outputs->child; o && rc == 0; o = o->next) {
@@ -127,7 +167,12 @@ int engine_files_stage(struct stage *s, struct engine_files *f, struct err *e)
 		struct engine_file *x = add(f, prefix, o->string + strlen(prefix), e);
 		rc = x ? stage_use(s, NULL, o->string, o->valuestring, FILE_MOST, &x->text, e) : -1;
 	}
-	if (done(f, prefix, rc, e))
+	return done(f, prefix, rc, e);
+}
+
+int engine_files_stage(struct stage *s, struct engine_files *f, struct err *e)
+{
+	if (engine_files_recorded(s, stage_candidate_dir(s), f, e))
 		return -1;
 	verdict_input(&s->v, "candidate", f->sha);
 	return 0;
@@ -147,6 +192,39 @@ int engine_files_spec(struct stage *s, const char *folder, struct engine_files *
 		rc = x ? stage_spec(s, NULL, p->string, FILE_MOST, &x->text, e) : -1;
 	}
 	return done(f, folder, rc, e);
+}
+
+void engine_files_copy(const struct engine_files *from, struct engine_files *to)
+{
+	memset(to, 0, sizeof *to);
+	for (int i = 0; i < from->n; i++)
+		engine_files_put(to, from->file[i].name, &from->file[i].text);
+	engine_files_sha(to->file, to->n, to->sha);
+}
+
+int engine_files_put(struct engine_files *f, const char *name, const struct buf *text)
+{
+	int i = place_of(f, name);
+	if (i < 0 && f->n == ENGINE_FILES)
+		return -1;
+	if (i < 0) {
+		i = f->n++;
+		memset(&f->file[i], 0, sizeof f->file[i]);
+		snprintf(f->file[i].name, sizeof f->file[i].name, "%s", name);
+	}
+	buf_clear(&f->file[i].text);
+	buf_add(&f->file[i].text, buf_str(text), text->len);
+	return 0;
+}
+
+void engine_files_drop(struct engine_files *f, const char *name)
+{
+	const int i = place_of(f, name);
+	if (i < 0)
+		return;
+	buf_free(&f->file[i].text);
+	memmove(&f->file[i], &f->file[i + 1], (size_t)(f->n - i - 1) * sizeof f->file[i]);
+	f->n--;
 }
 
 int engine_files_side(struct stage *s, const char *prefix, const struct engine_files *f, struct err *e)

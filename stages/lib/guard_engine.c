@@ -224,7 +224,8 @@ int guard_engine(struct stage *s, const char *text, size_t len, struct err *e)
 	if (g.spec->cuda)
 		rc = err_set(e, EX_NOENV, "engines in CUDA are not built by this version");
 	else if (engine_files_stage(s, &g.f, &why) == 0)
-		rc = work(&g, e);
+		rc = engine_files_cuda(&g.f) == g.spec->cuda ? work(&g, e)
+			: reject(&g, "guard.scope", NULL, 0, "an engine in another language than the problem's");
 	else if (why.code == EX_BADINPUT && !strstr(why.text, "is not the file that was recorded"))
 		reject(&g, "guard.scope", NULL, 0, why.text);
 	else

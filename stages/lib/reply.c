@@ -1,12 +1,13 @@
 /*
- * reply.c - see reply.h. Three passes: normalise the text, sort its blocks into kernels, plans
- * and headers, then insist that exactly one answer is left.
+ * reply.c - see reply.h. Three passes: normalise the text, sort its blocks into files and headers,
+ * then insist that exactly one answer is left for each.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "reply.h"
 
 #include "defence.h"
+#include "engine_files.h"
 #include "fence.h"
 #include "json.h"
 #include "jsonw.h"
@@ -24,17 +25,18 @@ static const struct json_limits REPLY_JSON = {.bytes = REPLY_MAX_TEXT, .depth = 
 
 /* One possible content of a slot. */
 struct answer {
-	enum reply_slot slot;
+	int slot;
 	int named; /* the model named the file; otherwise it is told by its content */
 	struct buf text;
 };
 
 struct parse {
 	struct reply *out;
+	const struct reply_rules *rules; /* NULL: a kernel's two slots */
 	struct answer *answer;
 	size_t nanswers;
 	int headers;
-	int listed[REPLY_SLOTS]; /* the header's `files` names this slot */
+	int listed[REPLY_FILES]; /* the header's `files` names this slot */
 	int lists;               /* ... and there was such a list */
 };
 
@@ -65,12 +67,28 @@ void reply_normalise(struct buf *out, const char *s, size_t len)
 		buf_addc(out, '\n');
 }
 
-static int slot_of(const char *s, size_t n)
+/* The slot of a file; an engine's gets one at its first mention. -1: no candidate has such a file, or too many. */
+static int slot_of(struct parse *p, const char *s, size_t n)
 {
-	for (int i = 0; i < REPLY_SLOTS; i++)
-		if (n == strlen(REPLY_FILE[i]) && !memcmp(s, REPLY_FILE[i], n))
+	struct reply *r = p->out;
+	char name[REPLY_NAME];
+
+	for (int i = 0; i < r->n; i++)
+		if (n == strlen(r->name[i]) && !memcmp(s, r->name[i], n))
 			return i;
-	return -1;
+	if (!p->rules || n >= sizeof name)
+		return -1;
+	memcpy(name, s, n);
+	name[n] = '\0';
+	if (!engine_file_of(name, p->rules->cuda))
+		return -1;
+	if (r->n == REPLY_FILES || r->n >= p->rules->files) {
+		fail(r, "propose.too_large", "the reply gives more files than the %lld of a candidate",
+		     (long long)p->rules->files);
+		return -1;
+	}
+	memcpy(r->name[r->n], name, n + 1);
+	return r->n++;
 }
 
 /* Whether a word looks like the name of a source file that a candidate might have. */
@@ -89,7 +107,7 @@ static int is_file_name(const char *s, size_t n)
 
 /* A slot named by a word of the info string: "cuda kernel.cu", "cuda:kernel.cu",
  * title="plan.json". -1 none, -2 some other file. */
-static int named_by_info(const struct fence *f)
+static int named_by_info(struct parse *p, const struct fence *f)
 {
 	static const char seps[] = " \t:=\"'`{}(),;";
 	size_t i = 0;
@@ -103,7 +121,7 @@ static int named_by_info(const struct fence *f)
 			n++;
 		if (!n)
 			break;
-		int slot = slot_of(f->info + i, n);
+		int slot = slot_of(p, f->info + i, n);
 		if (slot >= 0 && found < 0)
 			found = slot;
 		else if (slot < 0 && found == -1 && is_file_name(f->info + i, n))
@@ -114,7 +132,7 @@ static int named_by_info(const struct fence *f)
 }
 
 /* The line before, if it is a file name and nothing else but decoration. */
-static int named_by_label(const struct fence *f)
+static int named_by_label(struct parse *p, const struct fence *f)
 {
 	static const char *const lead[] = {"file name", "filename", "file", "path"};
 	static const char deco[] = " \t*_`#:>-\"'()";
@@ -135,8 +153,9 @@ static int named_by_label(const struct fence *f)
 			}
 		}
 	}
-	if (slot_of(s, n) >= 0)
-		return slot_of(s, n);
+	int slot = slot_of(p, s, n);
+	if (slot >= 0)
+		return slot;
 	return is_file_name(s, n) && !memchr(s, ' ', n) ? -2 : -1;
 }
 
@@ -160,13 +179,13 @@ static void add_answer(struct parse *p, int slot, int named, const char *s, size
 
 	if (len > REPLY_MAX_FILE) {
 		fail(p->out, "propose.too_large", "%s has %zu bytes, at most %d are taken",
-		     REPLY_FILE[slot], len, REPLY_MAX_FILE);
+		     p->out->name[slot], len, REPLY_MAX_FILE);
 		return;
 	}
 	p->answer = xrealloc(p->answer, sizeof *p->answer * (p->nanswers + 1));
 	a = &p->answer[p->nanswers++];
 	memset(a, 0, sizeof *a);
-	a->slot = (enum reply_slot)slot;
+	a->slot = slot;
 	a->named = named;
 	reply_normalise(&a->text, s, len);
 }
@@ -176,21 +195,26 @@ static void file_name_bad(struct parse *p, const char *s, size_t n)
 	struct buf line = BUF_INIT;
 
 	utf8_line(&line, s, n, 60);
-	fail(p->out, "propose.file_name", "'%s' is no file of a candidate: only kernel.cu and plan.json are",
-	     buf_str(&line));
+	if (!p->rules)
+		fail(p->out, "propose.file_name", "'%s' is no file of a candidate: only kernel.cu and plan.json are",
+		     buf_str(&line));
+	else
+		fail(p->out, "propose.file_name", "'%s' is no file of a candidate: only %s are, NAME of a-z 0-9 _",
+		     buf_str(&line), p->rules->cuda ? "engine.cu and kernels/NAME.cu, .cuh or .h"
+						    : "engine.c and kernels/NAME.c or .h");
 	buf_free(&line);
 }
 
 /* Member `v` of an answer's `files`, under the name `name`. */
 static void take_file(struct parse *p, const char *name, const cJSON *v)
 {
-	int slot = slot_of(name, strlen(name));
+	int slot = slot_of(p, name, strlen(name));
 
 	if (slot < 0) {
 		file_name_bad(p, name, strlen(name));
 	} else if (cJSON_IsString(v)) {
 		add_answer(p, slot, 1, v->valuestring, strlen(v->valuestring));
-	} else if (slot == REPLY_PLAN && cJSON_IsObject(v)) {
+	} else if (!p->rules && slot == REPLY_PLAN && cJSON_IsObject(v)) {
 		struct jsonw w = {.pretty = 1};
 		jw_item(&w, NULL, v);
 		add_answer(p, slot, 1, buf_str(&w.out), w.out.len);
@@ -203,6 +227,7 @@ static void take_file(struct parse *p, const char *name, const cJSON *v)
 static void take_files(struct parse *p, const cJSON *files)
 {
 	const cJSON *f;
+	int slot;
 
 	cJSON_ArrayForEach(f, files) {
 		const char *name = f->string;
@@ -216,11 +241,11 @@ static void take_files(struct parse *p, const cJSON *files)
 			fail(p->out, "propose.header", "an entry of `files` has no name");
 		} else if (cJSON_IsObject(f)) {
 			take_file(p, name, json_get(f, "content"));
-		} else if (slot_of(name, strlen(name)) < 0) {
+		} else if ((slot = slot_of(p, name, strlen(name))) < 0) {
 			file_name_bad(p, name, strlen(name));
 		} else {
 			p->lists = 1;
-			p->listed[slot_of(name, strlen(name))] = 1;
+			p->listed[slot] = 1;
 		}
 	}
 }
@@ -261,6 +286,15 @@ static void take_header(struct parse *p, const cJSON *o)
 	take_files(p, json_get(o, "files"));
 }
 
+/* The slot that a block of code fills by what is in it, -1 none. */
+static int slot_by_code(struct parse *p, const char *s)
+{
+	if (!p->rules)
+		return strstr(s, "__global__") ? REPLY_KERNEL : -1;
+	const char *name = engine_main(p->rules->cuda);
+	return strstr(s, "engine_ready") && strstr(s, "engine_next") ? slot_of(p, name, strlen(name)) : -1;
+}
+
 /* Judge a block that the model did not name by what is in it. */
 static void sort_unnamed(struct parse *p, const struct fence *f)
 {
@@ -272,13 +306,13 @@ static void sort_unnamed(struct parse *p, const struct fence *f)
 
 	if (s[i] == '{' && (f->object || info_lang(f, json))) {
 		cJSON *o = json_parse(s, f->body.len, &REPLY_JSON, "block", NULL);
-		if (o && json_get(o, "launches"))
+		if (o && !p->rules && json_get(o, "launches"))
 			add_answer(p, REPLY_PLAN, 0, s, f->body.len);
 		else if (o && is_header(o))
 			take_header(p, o);
 		cJSON_Delete(o);
-	} else if (!f->object && info_lang(f, cuda) && strstr(s, "__global__")) {
-		add_answer(p, REPLY_KERNEL, 0, s, f->body.len);
+	} else if (!f->object && info_lang(f, cuda) && slot_by_code(p, s) >= 0) {
+		add_answer(p, slot_by_code(p, s), 0, s, f->body.len);
 	}
 }
 
@@ -292,17 +326,17 @@ static void sort_block(struct parse *p, const struct fence *f)
 		return;
 	}
 	if (!f->object) {
-		slot = named_by_info(f);
+		slot = named_by_info(p, f);
 		if (slot == -1)
-			slot = named_by_label(f);
+			slot = named_by_label(p, f);
 	}
 	if (slot == -2) {
-		const char *s = named_by_info(f) == -2 ? f->info : f->label;
+		const char *s = named_by_info(p, f) == -2 ? f->info : f->label;
 		file_name_bad(p, s, s == f->info ? f->info_len : f->label_len);
 	} else if (slot >= 0) {
 		if (f->inner)
 			fail(p->out, "propose.ambiguous", "a fence opens inside the block of %s",
-			     REPLY_FILE[slot]);
+			     p->out->name[slot]);
 		add_answer(p, slot, 1, buf_str(&f->body), f->body.len);
 	} else {
 		sort_unnamed(p, f);
@@ -330,10 +364,17 @@ static void sort_text(struct parse *p, const char *s, size_t len, int level)
 	fence_free(&all);
 }
 
+/* An engine's file below kernels/ that is given empty is to go. */
+static int may_be_empty(const struct parse *p, int slot)
+{
+	return p->rules && !strncmp(p->out->name[slot], "kernels/", 8);
+}
+
 /* Exactly one content for a slot, named ones first. */
-static void settle(struct parse *p, enum reply_slot slot)
+static void settle(struct parse *p, int slot)
 {
 	const struct answer *got = NULL;
+	const char *name = p->out->name[slot];
 
 	for (int named = 1; named >= 0 && !got; named--) {
 		/* A header that lists files makes unnamed blocks of others mere illustration. */
@@ -345,19 +386,17 @@ static void settle(struct parse *p, enum reply_slot slot)
 				continue;
 			if (got && (got->text.len != a->text.len ||
 				    memcmp(buf_str(&got->text), buf_str(&a->text), a->text.len)))
-				fail(p->out, "propose.ambiguous", "two different answers for %s",
-				     REPLY_FILE[slot]);
+				fail(p->out, "propose.ambiguous", "two different answers for %s", name);
 			got = a;
 		}
 	}
-	if (got && got->text.len) {
+	if (got && (got->text.len || may_be_empty(p, slot))) {
 		buf_add(&p->out->file[slot], buf_str(&got->text), got->text.len);
 		p->out->has[slot] = 1;
 	} else if (got) {
-		fail(p->out, "propose.missing_file", "%s is empty", REPLY_FILE[slot]);
+		fail(p->out, "propose.missing_file", "%s is empty", name);
 	} else if (p->listed[slot]) {
-		fail(p->out, "propose.missing_file", "the header names %s but no block has it",
-		     REPLY_FILE[slot]);
+		fail(p->out, "propose.missing_file", "the header names %s but no block has it", name);
 	}
 }
 
@@ -384,23 +423,21 @@ static long skip_think(const char *s)
 	return 0;
 }
 
-void reply_parse(const char *text, size_t len, struct reply *out)
+static int any_file(const struct reply *r)
 {
-	struct parse p = {.out = out};
+	for (int i = 0; i < r->n; i++)
+		if (r->has[i])
+			return 1;
+	return 0;
+}
+
+/* The text's blocks into p->answer, and of them one answer a slot. */
+static void read_text(struct parse *p, const char *text, size_t len)
+{
+	struct reply *out = p->out;
 	struct buf t = BUF_INIT;
 	long skip;
 
-	memset(out, 0, sizeof *out);
-	out->code = "ok";
-	if (len > REPLY_MAX_TEXT) {
-		fail(out, "propose.too_large", "the reply has %zu bytes, at most %d are read", len,
-		     REPLY_MAX_TEXT);
-		return;
-	}
-	if (len && memchr(text, 0, len)) {
-		fail(out, "propose.malformed", "the reply has a NUL byte");
-		return;
-	}
 	reply_normalise(&t, len ? text : "", len);
 	skip = skip_think(buf_str(&t));
 	if (strspn(buf_str(&t), " \t\n") == t.len)
@@ -408,22 +445,44 @@ void reply_parse(const char *text, size_t len, struct reply *out)
 	else if (skip < 0)
 		fail(out, "propose.truncated", "the reply ends inside its reasoning");
 	else
-		sort_text(&p, buf_str(&t) + skip, t.len - (size_t)skip, 0);
-	for (int i = 0; i < REPLY_SLOTS; i++)
-		settle(&p, (enum reply_slot)i);
-	if (!out->has[REPLY_KERNEL] && !out->has[REPLY_PLAN])
-		fail(out, "propose.no_files", "the reply gives neither kernel.cu nor plan.json");
+		sort_text(p, buf_str(&t) + skip, t.len - (size_t)skip, 0);
+	for (int i = 0; i < out->n; i++)
+		settle(p, i);
+	if (!any_file(out))
+		fail(out, "propose.no_files", "the reply gives %s", p->rules ? "no file of an engine"
+									    : "neither kernel.cu nor plan.json");
+	buf_free(&t);
+}
+
+void reply_parse_engine(const char *text, size_t len, const struct reply_rules *rules, struct reply *out)
+{
+	struct parse p = {.out = out, .rules = rules};
+
+	memset(out, 0, sizeof *out);
+	out->code = "ok";
+	for (int i = 0; !rules && i < REPLY_SLOTS; i++, out->n++)
+		snprintf(out->name[i], sizeof out->name[i], "%s", REPLY_FILE[i]);
+	if (len > REPLY_MAX_TEXT)
+		fail(out, "propose.too_large", "the reply has %zu bytes, at most %d are read", len, REPLY_MAX_TEXT);
+	else if (len && memchr(text, 0, len))
+		fail(out, "propose.malformed", "the reply has a NUL byte");
+	else
+		read_text(&p, text, len);
 	for (size_t i = 0; i < p.nanswers; i++)
 		buf_free(&p.answer[i].text);
 	free(p.answer);
-	buf_free(&t);
+}
+
+void reply_parse(const char *text, size_t len, struct reply *out)
+{
+	reply_parse_engine(text, len, NULL, out);
 }
 
 void reply_free(struct reply *r)
 {
 	struct reply_words *w = &r->words;
 
-	for (int i = 0; i < REPLY_SLOTS; i++)
+	for (int i = 0; i < REPLY_FILES; i++)
 		buf_free(&r->file[i]);
 	buf_free(&w->item);
 	buf_free(&w->hypothesis);

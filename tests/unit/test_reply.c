@@ -106,6 +106,113 @@ static void test_table(void **state)
 	}
 }
 
+/* ---- engines ---- */
+
+#define E "#include \"engine_protocol.h\"\nint main(void) { engine_ready(); engine_next(0); }\n"
+#define EH "```json\n{\"item\": \"tile\", \"files\": [\"engine.c\", \"kernels/a.h\"]}\n```\n"
+#define FE "```c engine.c\n" E "```\n"
+
+struct engine_row {
+	const char *name, *text, *code;
+	int cuda;
+	const char *file[3]; /* "NAME=TEXT", in the order of their slots; "NAME" has no text */
+};
+
+static const struct engine_row ENGINES[] = {
+	{"plain", FE, "ok", 0, {"engine.c=" E}},
+	{"two", EH FE "```c kernels/a.h\nint a;\n```\n", "ok", 0, {"engine.c=" E, "kernels/a.h=int a;\n"}},
+	{"deleted", FE "```c kernels/a.h\n```\n", "ok", 0, {"engine.c=" E, "kernels/a.h"}},
+	{"deleted in an object", "{\"files\": {\"kernels/a.c\": \"\", \"kernels/b.c\": \"x\"}}", "ok", 0,
+	 {"kernels/a.c", "kernels/b.c=x\n"}},
+	{"left as it is", "{\"files\": {\"kernels/a.c\": null, \"kernels/b.c\": \"x\"}}", "ok", 0,
+	 {"kernels/a.c-", "kernels/b.c=x\n"}},
+	{"list of objects", "{\"files\": [{\"path\": \"kernels/a.c\", \"content\": \"x\"}]}", "ok", 0, {"kernels/a.c=x\n"}},
+	{"name before", "### kernels/a.h\n```c\nint a;\n```\n", "ok", 0, {"kernels/a.h=int a;\n"}},
+	{"unnamed engine", "```c\n" E "```\n", "ok", 0, {"engine.c=" E}},
+	{"cuda", "```cuda engine.cu\n" E "```\n```cuda kernels/a.cuh\nx\n```\n", "ok", 1,
+	 {"engine.cu=" E, "kernels/a.cuh=x\n"}},
+	{"think, then the engine", "<think>" FE "hm</think>\n```c kernels/a.h\nint a;\n```\n", "ok", 0, {"kernels/a.h=int a;\n"}},
+
+	{"empty engine", "```c engine.c\n```\n", "propose.missing_file", 0, {0}},
+	{"the other language", "```cuda engine.cu\n" E "```\n", "propose.file_name", 0, {0}},
+	{"a C engine in CUDA", FE, "propose.file_name", 1, {0}},
+	{"a kernel's file", "```cuda kernel.cu\n" K "```\n", "propose.file_name", 0, {0}},
+	{"a plan", FP, "propose.file_name", 0, {0}},
+	{"a plan unnamed", "```json\n" P "```\n", "propose.no_files", 0, {0}},
+	{"up", "{\"files\": {\"kernels/../engine.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"up and out", "```c ../../stages/guard.c\nx\n```\n", "propose.file_name", 0, {0}},
+	{"absolute", "{\"files\": {\"/etc/passwd.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"absolute with a prefix", "{\"files\": {\"/kernels/a.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"deeper", "{\"files\": {\"kernels/a/b.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"hidden", "{\"files\": {\"kernels/.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"dots", "{\"files\": {\"kernels/a.b.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"two slashes", "{\"files\": {\"kernels//a.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"backslash", "{\"files\": {\"kernels\\\\a.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"capitals", "{\"files\": {\"kernels/A.c\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"NUL in a name", "{\"files\": {\"kernels/a.c\\u0000/../../x\": \"x\"}}", "propose.no_files", 0, {0}},
+	{"NUL in a file", "{\"files\": {\"engine.c\": \"x\\u0000y\"}}", "propose.no_files", 0, {0}},
+	{"a script", "{\"files\": {\"kernels/a.py\": \"x\"}}", "propose.file_name", 0, {0}},
+	{"a Makefile", "{\"item\": \"x\", \"files\": [\"Makefile\"]}\n" FE, "propose.file_name", 0, {0}},
+	{"listed and absent", EH FE, "propose.missing_file", 0, {0}},
+	{"two answers", FE "```c engine.c\nint x;\n```\n", "propose.ambiguous", 0, {0}},
+	{"emptied and given", "```c kernels/a.h\nint a;\n```\n```c kernels/a.h\n```\n", "propose.ambiguous", 0, {0}},
+	{"cut", "```c engine.c\nint main(", "propose.truncated", 0, {0}},
+	{"an object as a file", "{\"files\": {\"engine.c\": {\"launches\": []}}}", "propose.header", 0, {0}},
+	{"too many", "{\"files\": {\"kernels/a.c\": \"x\", \"kernels/b.c\": \"x\", \"kernels/c.c\": \"x\", \"kernels/d.c\": \"x\", "
+	 "\"engine.c\": \"x\"}}", "propose.too_large", 0, {0}},
+	{"prose", "Use more threads.", "propose.no_files", 0, {0}},
+};
+
+static void expect_slot(const struct engine_row *t, const struct reply *r, int i)
+{
+	const char *want = t->file[i], *mark = want + strcspn(want, "=-");
+	const size_t n = (size_t)(mark - want);
+	if (i >= r->n || strlen(r->name[i]) != n || memcmp(r->name[i], want, n))
+		fail_msg("%s: file %d is not '%s'", t->name, i, want);
+	assert_int_equal(r->has[i], *mark != '-');
+	assert_string_equal(buf_str(&r->file[i]), *mark == '=' ? mark + 1 : "");
+}
+
+static void test_engines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof ENGINES / sizeof *ENGINES; i++) {
+		const struct engine_row *t = &ENGINES[i];
+		const struct reply_rules rules = {.cuda = t->cuda, .files = 4};
+		struct reply r;
+		reply_parse_engine(t->text, strlen(t->text), &rules, &r);
+		if (strcmp(r.code, t->code))
+			fail_msg("%s: %s (%s), not %s", t->name, r.code, r.message, t->code);
+		for (int k = 0; k < 3 && t->file[k]; k++)
+			expect_slot(t, &r, k);
+		reply_free(&r);
+	}
+}
+
+/* A thousand files, in either form. */
+static void test_many(void **state)
+{
+	const struct reply_rules rules = {.cuda = 0, .files = 100000};
+	struct buf one = BUF_INIT, two = BUF_INIT;
+	struct reply r;
+	(void)state;
+	buf_adds(&one, "{\"files\": {");
+	for (int i = 0; i < 1000; i++) {
+		buf_addf(&one, "%s\"kernels/f%d.c\": \"x\"", i ? ", " : "", i);
+		buf_addf(&two, "```c kernels/f%d.c\nx\n```\n", i);
+	}
+	buf_adds(&one, "}}");
+	reply_parse_engine(one.data, one.len, &rules, &r);
+	assert_string_equal(r.code, "propose.too_large");
+	assert_int_equal(r.n, REPLY_FILES);
+	reply_free(&r);
+	reply_parse_engine(two.data, two.len, &rules, &r);
+	assert_string_not_equal(r.code, "ok");
+	reply_free(&r);
+	buf_free(&one);
+	buf_free(&two);
+}
+
 static void test_words_are_lines(void **state)
 {
 	static const char text[] = "{\"item\": \"a\\nb\\u202e\\u0007 c\", \"files\": {\"kernel.cu\": \"x\"}}";
@@ -166,7 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),   cmocka_unit_test(test_words_are_lines),
 		cmocka_unit_test(test_nul),     cmocka_unit_test(test_large),
-		cmocka_unit_test(test_every_cut),
+		cmocka_unit_test(test_every_cut), cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_many),
 	};
 	return cmocka_run_group_tests_name("reply", tests, NULL, NULL);
 }
