@@ -10,6 +10,7 @@
 #include "chain.h"
 #include "defence.h"
 #include "json.h"
+#include "playbook.h"
 #include "record.h"
 #include "repair.h"
 #include "selftest_record.h"
@@ -39,7 +40,7 @@ static const char HELP[] =
 	"\n"
 	"data.after is the state that later trials of the run start from: champion {trial,\n"
 	"candidate_sha256}, recent (newest 20 trials), closed, charged, reasons {code: count},\n"
-	"best_ratio (champion against the baseline).\n"
+	"items {id: {tried, kept, failed}} of the playbook, best_ratio (champion against the baseline).\n"
 	"\n"
 	"exit: 0 verdict written, 2 usage, 3 malformed input, 4 not the pinned build,\n"
 	"      70 our fault, 75 trial in use, 111 a system call failed\n";
@@ -230,6 +231,34 @@ static int charged(const struct stage *s)
 	return s->v.kind != V_INVALID && strcmp(s->v.code, "propose.space_done") != 0;
 }
 
+static void put_item(struct jsonw *w, const char *id, const cJSON *old, int more, int kept, int failed)
+{
+	jw_obj(w, id);
+	jw_int(w, "tried", (int64_t)json_get_num(old, "tried", 0) + more);
+	jw_int(w, "kept", (int64_t)json_get_num(old, "kept", 0) + kept);
+	jw_int(w, "failed", (int64_t)json_get_num(old, "failed", 0) + failed);
+	jw_end(w);
+}
+
+/* How often each item of a playbook was tried, kept, failed; no member while none was. */
+static void put_items(struct stage *s, const struct closing *c, const cJSON *old)
+{
+	struct jsonw *w = &s->v.data;
+	const char *id = c->propose ? json_get_str(c->propose->data, "playbook_item", "") : "";
+	int seen = 0, n = 0, mine = charged(s) && playbook_id_ok(id);
+	if (!old && !mine)
+		return;
+	jw_obj(w, "items");
+	for (const cJSON *i = old ? old->child : NULL; i; i = i->next, n++) {
+		int me = mine && strcmp(i->string, id) == 0;
+		seen |= me;
+		put_item(w, i->string, i, me, me && c->kept, me && !c->kept);
+	}
+	if (mine && !seen && n < 4 * PLAYBOOK_ITEMS) /* the record stays small, however often prompts/ change */
+		put_item(w, id, NULL, 1, c->kept, !c->kept);
+	jw_end(w);
+}
+
 static void put_after(struct stage *s, const struct closing *c, const cJSON *old, double ratio)
 {
 	struct jsonw *w = &s->v.data;
@@ -254,6 +283,7 @@ static void put_after(struct stage *s, const struct closing *c, const cJSON *old
 	jw_int(w, "charged", charged(s) +
 	       (old ? (int64_t)json_get_num(old, "charged", 0) : 0));
 	put_reasons(w, old ? json_get(old, "reasons") : NULL, s->v.code);
+	put_items(s, c, old ? json_get(old, "items") : NULL);
 	if (c->kept && ratio > 0)
 		jw_num(w, "best_ratio", ratio);
 	else
@@ -295,6 +325,7 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 	repair_told(s, w);
 	copy(w, proposed, "item");
 	copy(w, proposed, "hypothesis");
+	copy(w, proposed, "playbook_item");
 	const char *parent = json_get_str(proposed, "parent", c->champion);
 	jw_str(w, "parent", *parent ? parent : NULL);
 	jw_str(w, "champion_before", *c->champion ? c->champion : NULL);

@@ -33,13 +33,12 @@ int64_t prompt_estimate(size_t bytes)
 
 /* ---- templates ---- */
 
-static int read_template(struct proposal *p, const char *name, struct buf *out, struct err *e)
+/* A file of prompts/, its hash into p. */
+static int read_hashed(struct proposal *p, const char *name, struct buf *out, struct err *e)
 {
 	char path[160];
 	struct proposal_template *t;
 
-	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") != strlen(name) || name[0] == '.')
-		return err_set(e, EX_BADINPUT, "'%.60s' is no name of a template", name);
 	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
 	if (file_read(path, MAX_TEMPLATE, out, e))
 		return -1;
@@ -52,6 +51,13 @@ static int read_template(struct proposal *p, const char *name, struct buf *out, 
 	snprintf(t->name, sizeof t->name, "%.63s", name);
 	hash_hex(buf_str(out), out->len, t->sha);
 	return 0;
+}
+
+static int read_template(struct proposal *p, const char *name, struct buf *out, struct err *e)
+{
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") != strlen(name) || name[0] == '.')
+		return err_set(e, EX_BADINPUT, "'%.60s' is no name of a template", name);
+	return read_hashed(p, name, out, e);
 }
 
 struct expansion {
@@ -206,6 +212,38 @@ static int template_part(struct proposal *p, const char *name, struct buf *out, 
 	return file_exists(path) ? prompt_expand(p, name, NULL, 0, out, e) : 0;
 }
 
+/* The playbooks of the problem with what the record says of their items. One that goes by op_type may be missing. */
+static int playbook(struct stage *s, struct proposal *p, struct buf *out, struct err *e)
+{
+	const char *name[2] = {NULL, NULL};
+	char file[64], path[160];
+	const cJSON *after;
+
+	if (template_part(p, "playbook.md", out, e) || stage_after(s, &after, e))
+		return -1;
+	playbook_for(p->spec->op_type, name);
+	for (int i = 0; i < 2 && p->spec->nplaybooks; i++)
+		name[i] = i < p->spec->nplaybooks ? p->spec->playbook[i] : NULL;
+	if (!p->book)
+		p->book = xcalloc(1, sizeof *p->book);
+	playbook_free(p->book);
+	for (int i = 0; i < 2 && name[i]; i++) {
+		struct buf t = BUF_INIT;
+		int rc;
+		snprintf(file, sizeof file, "playbook/%.40s.md", name[i]);
+		snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, file);
+		if (!p->spec->nplaybooks && !file_exists(path))
+			continue;
+		rc = read_hashed(p, file, &t, e) || playbook_parse(p->book, buf_str(&t), t.len, path, e);
+		buf_free(&t);
+		if (rc)
+			return -1;
+	}
+	playbook_count(p->book, json_get(after, "items"));
+	playbook_tell(p->book, out);
+	return 0;
+}
+
 static int reference(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
 {
 	struct buf t = BUF_INIT;
@@ -227,7 +265,7 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	    prompt_champion(s, p, salt, &v[P_CHAMPION].text, e) ||
 	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
 	    prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
-	    template_part(p, "playbook.md", &v[P_PLAYBOOK].text, e) ||
+	    playbook(s, p, &v[P_PLAYBOOK].text, e) ||
 	    template_part(p, "research.md", &v[P_RESEARCH].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
 		return -1;
 	if (s->attempt &&

@@ -311,7 +311,13 @@ static void put_data(struct stage *s, const struct proposal *p, const char *cand
 {
 	struct jsonw *w = &s->v.data;
 
+	const struct playbook_item *item = NULL;
+
 	words(w, &p->reply.words);
+	if (p->book && p->reply.words.item.len)
+		item = playbook_named(p->book, buf_str(&p->reply.words.item));
+	if (item)
+		jw_str(w, "playbook_item", item->id);
 	jw_str(w, "parent", p->parent.trial);
 	jw_str(w, "parent_from", p->parent.from);
 	if (candidate)
@@ -358,6 +364,9 @@ int proposal_write(struct stage *s, struct proposal *p, struct err *e)
 
 void proposal_free(struct proposal *p)
 {
+	if (p->book)
+		playbook_free(p->book);
+	free(p->book);
 	spec_free(p->spec);
 	parent_free(&p->parent);
 	reply_free(&p->reply);

@@ -18,6 +18,7 @@
 #include "err.h"
 #include "hash.h"
 #include "plan.h"
+#include "playbook.h"
 #include "reply.h"
 #include "spec.h"
 #include "stage.h"
@@ -51,6 +52,7 @@ struct proposal {
 	char prompt_sha[HASH_HEX]; /* "" without a prompt */
 	struct proposal_template tmpl[PROPOSAL_PROMPTS];
 	int ntemplates;
+	struct playbook *book;    /* what the prompt advised; NULL without a prompt */
 	int same_ok;              /* a candidate equal to its parent is accepted */
 	int decided;              /* a proposer has set the verdict: nothing more to do */
 	int no_room;              /* it failed for want of budget or of room in the model's window */

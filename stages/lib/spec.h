@@ -132,6 +132,8 @@ struct spec_limits {
 
 struct spec {
 	char name[SPEC_NAME], op_type[SPEC_NAME];
+	int nplaybooks;                            /* of prompts/playbook/; 0: by op_type */
+	char playbook[2][SPEC_MAX_ID + 1];
 	char *description;
 	int naxes;
 	struct spec_axis axis[SPEC_MAX_AXES];

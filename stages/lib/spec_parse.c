@@ -3,7 +3,7 @@
  *
  * Grammar (FlashInfer-Bench names where it has them):
  *
- *   schema "touchstone/spec/1", name, op_type, description
+ *   schema "touchstone/spec/1", name, op_type, description, playbook
  *   axes {NAME: {"type": "var"} | {"type": "const", "value": N}}
  *   constraints ["N % 4 == 0", ...]                          over axes
  *   inputs  {NAME: {shape: [axis | expression | N, ...] | null, dtype, fill}}
@@ -27,7 +27,8 @@
 
 static const char *const SPEC_KEYS[] = {
 	"schema", "name", "op_type", "description", "axes", "constraints", "inputs", "outputs", "compute",
-	"reference", "start", "workloads", "cost", "promotion", "limits", "headers", NULL,
+	"reference", "start", "workloads", "cost", "promotion", "limits", "headers",
+	"playbook", NULL,
 };
 
 /* Names that expressions already use, beside its functions. */
@@ -342,6 +343,26 @@ static int parse_headers(struct jwalk *w, const cJSON *item, struct spec *s)
 	return 0;
 }
 
+static int parse_playbook(struct jwalk *w, const cJSON *item, struct spec *s)
+{
+	int n;
+	if (jwalk_array(w, item, 1, 2, &n))
+		return -1;
+	for (const cJSON *m = item->child; m; m = m->next) {
+		size_t at = jwalk_enter_at(w, s->nplaybooks);
+		const char *name = jwalk_string(w, m, SPEC_MAX_ID);
+		if (!name)
+			return -1;
+		if (!*name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
+			return jwalk_fail(w, "the name of a playbook consists of a-z 0-9 -");
+		if (s->nplaybooks && !strcmp(s->playbook[0], name))
+			return jwalk_fail(w, "named twice");
+		snprintf(s->playbook[s->nplaybooks++], sizeof s->playbook[0], "%s", name);
+		jwalk_leave(w, at);
+	}
+	return 0;
+}
+
 static int parse_start(struct jwalk *w, const cJSON *item, struct spec *s)
 {
 	return parse_file(w, item, &s->start);
@@ -390,6 +411,7 @@ static int parse_top(struct jwalk *w, const cJSON *top, struct spec *s)
 		{"start", 0, parse_start},         {"cost", 0, parse_cost},
 		{"promotion", 0, parse_promotion}, {"limits", 0, parse_limits},
 		{"headers", 0, parse_headers},     {"workloads", 1, spec_parse_workloads},
+		{"playbook", 0, parse_playbook},
 	};
 	if (jwalk_find(top, "kind"))
 		return jwalk_fail(w, "an engine problem: what was asked for knows kernels alone");

@@ -64,6 +64,35 @@ check "none of them outside a fence" sh -c "! grep -q 'OBEY ME' '$T/outside'"
 check "what follows the history is still there" grep -q '^# Your answer' "$T/outside"
 same "every fence that begins ends" "$(grep -c '^BEGIN [a-z.]* [0-9a-f]\{16\}$' "$P")" "$(grep -c '^END [a-z.]* [0-9a-f]\{16\}$' "$P")"
 
+# Playbooks: what is open, closed, waiting follows from the record.
+EACH='{items:{"gemm-tile":{tried:5,kept:0,failed:5},"gemm-stages":{tried:2,kept:1,failed:1}}}'
+new_run "$SPEC" command 26 1 "$(printf '%s' "$REPLY" | sed 's/"x/"gemm-order: x/')"
+past 25 bench.slower "bench: 0.9x" "x"; EACH=
+propose 0026
+check "a closed item is told so" grep -q '^- gemm-tile: .*\[tried 5, kept 0, failed 5\] CLOSED' "$P"
+same "what needs it is open" "  when:" "$(grep -A1 '^- gemm-order: ' "$P" | sed -n '2s/when:.*/when:/p')"
+check "what needs another waits for that" grep -q '^- gemm-warps: .* WAITS for gemm-tensor' "$P"
+same "the playbook is hashed" "$(sha "$W/prompts/playbook/gemm.md")" "$(jq -r '.templates["playbook/gemm.md"]' "$W/trials/0026/a0/proposal.json")"
+same "the proposal is tied to its item" gemm-order "$(jq -r .data.playbook_item "$W/trials/0026/a0/propose.json")"
+cp -r "$SPEC" "$T/other"; jq '.playbook=["decode"]' "$SPEC/spec.json" >"$T/other/spec.json"
+new_run "$T/other" command 1 1 "$REPLY"; propose 0001
+check "a problem may choose another" grep -q '^- dec-split: ' "$W/trials/0001/a0/prompt.md"
+same "words of no item are tied to none" null "$(jq -r .data.playbook_item "$W/trials/0001/a0/propose.json")"
+echo "words" >>"$W/prompts/playbook/decode.md"; rm -r "$W/trials/0001/a0"; propose 0001
+same "a playbook that breaks the form is an error" 3 "$CODE"
+
+# The counts, by promote, over trials of a run.
+rm -rf "$W"; mkdir -p "$W"
+for part in Makefile tools stages specs tests; do ln -s "$ROOT/$part" "$W/$part"; done
+cp -r "$ROOT/prompts" "$W/prompts"; ln -s "$BUILD" "$W/$(basename "$BUILD")"
+printf '#!/bin/sh\ncat >/dev/null\nprintf "{\\"item\\": \\"gemm-tile: mine\\"}\\n\\140\\140\\140cuda kernel.cu\\n#include \\"x.h\\"\\nint x$$;\\n\\140\\140\\140\\n"\n' >"$T/agent"
+chmod 755 "$T" "$T/agent"
+case $BUILD in *-san) SAN=1; export SAN ;; esac
+(cd "$W" && PROPOSER_COMMAND=$T/agent make iterate DEVICE=sim SPEC=matmul PROPOSER=command N=2 WIDTH=1) >"$T/out" 2>&1
+same "promote counts by item" '{"gemm-tile":{"tried":2,"kept":0,"failed":2}}' "$(jq -c .data.after.items "$W/trials/0002/promote.json")"
+(cd "$W" && make status) >"$T/status" 2>&1
+check "status groups failures" grep -q '^  repeated  2 of 2: guard.include: ' "$T/status"
+
 # The cost of a proposal: as many files opened after 300 trials as after 30, and no folder listed.
 if command -v strace >/dev/null 2>&1; then
 	for n in 30 300; do
