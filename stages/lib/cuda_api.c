@@ -56,16 +56,15 @@ int cuda_open(struct err *e)
 	return 0;
 }
 
-int cuda_start(CUdevice *dev, struct err *e)
+static int start(CUdevice *dev, const char *loading, struct err *e)
 {
 	CUcontext ctx;
 	int version = 0, n = 0;
 
 	if (cuda_open(e) < 0)
 		return -1;
-	/* Lazy loading would move code to the GPU inside the first timed window; the cache would be a
-	 * state that outlives the process. */
-	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	/* The cache would be a state that outlives the process. */
+	setenv("CUDA_MODULE_LOADING", loading, 1);
 	setenv("CUDA_CACHE_DISABLE", "1", 1);
 	CUresult r = cu.Init(0);
 	if (r)
@@ -82,6 +81,17 @@ int cuda_start(CUdevice *dev, struct err *e)
 	if ((r = cu.PrimaryCtxRetain(&ctx, *dev)) != 0)
 		return cuda_fail(e, "cuDevicePrimaryCtxRetain", r);
 	return (r = cu.CtxSetCurrent(ctx)) != 0 ? cuda_fail(e, "cuCtxSetCurrent", r) : 0;
+}
+
+int cuda_start(CUdevice *dev, struct err *e)
+{
+	/* Lazy loading would move code to the GPU inside the first timed window. */
+	return start(dev, "EAGER", e);
+}
+
+int cuda_start_lazy(CUdevice *dev, struct err *e)
+{
+	return start(dev, "LAZY", e);
 }
 
 const char *cuda_error(CUresult r)

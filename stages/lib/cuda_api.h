@@ -173,6 +173,8 @@ int cuda_open(struct err *e);
 /* Open, cuInit, the primary context of device 0 (CUDA_VISIBLE_DEVICES says which that is), current.
  * Eager module loading and no compile cache: sets the environment before the driver looks. */
 int cuda_start(CUdevice *dev, struct err *e);
+/* The same with lazy loading: for who times nothing and uses a library of thousands of kernels. */
+int cuda_start_lazy(CUdevice *dev, struct err *e);
 const char *cuda_error(CUresult r); /* "CUDA_ERROR_ILLEGAL_ADDRESS", never NULL */
 /* err_set with the call's name and the driver's word for it; -1. */
 int cuda_fail(struct err *e, const char *call, CUresult r);

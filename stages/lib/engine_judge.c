@@ -39,30 +39,47 @@ static int make_room(struct engine_regrets *r, int vocab, size_t n, struct err *
 	return 0;
 }
 
+void engine_said_of(const float *x, int vocab, int32_t token, struct engine_said *s)
+{
+	const int32_t best = best_of(x, vocab);
+	*s = (struct engine_said){.id = best};
+	if (best < 0)
+		return;
+	s->best = x[best];
+	s->own = x[token < 0 ? best : token];
+	for (int i = 0; i < vocab; i++)
+		s->near += (double)x[best] - x[i] <= ENGINE_MARGIN_LEAST;
+}
+
+int engine_regrets_say(struct engine_regrets *r, const struct engine_said *s, int vocab, int n, struct err *e)
+{
+	if (make_room(r, vocab, (size_t)n, e))
+		return -1;
+	for (int t = 0; t < n; t++) {
+		const double regret = s[t].id < 0 ? INFINITY : (double)s[t].best - s[t].own;
+		if (s[t].id >= 0 && !r->seen[s[t].id]) {
+			r->seen[s[t].id] = 1;
+			r->distinct++;
+		}
+		r->near += (double)s[t].near / vocab;
+		r->argmax += regret == 0;
+		r->regret[r->n++] = regret;
+	}
+	return 0;
+}
+
 int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab, const int32_t *token, int n,
 		       struct err *e)
 {
 	for (int i = 0; i < n; i++)
 		if (token[i] < 0 || token[i] >= vocab)
 			return err_set(e, EX_BADINPUT, "token %d is outside the vocabulary of %d", (int)token[i], vocab);
-	if (make_room(r, vocab, (size_t)n, e))
-		return -1;
-	for (int t = 0; t < n; t++) {
-		const float *x = logits + (size_t)t * (size_t)vocab;
-		const int32_t best = best_of(x, vocab);
-		double regret = best < 0 ? INFINITY : (double)x[best] - x[token[t]];
-		size_t near = 0;
-		for (int i = 0; best >= 0 && i < vocab; i++)
-			near += (double)x[best] - x[i] <= ENGINE_MARGIN_LEAST;
-		if (best >= 0 && !r->seen[best]) {
-			r->seen[best] = 1;
-			r->distinct++;
-		}
-		r->near += (double)near / vocab;
-		r->argmax += regret == 0;
-		r->regret[r->n++] = regret;
-	}
-	return 0;
+	struct engine_said *s = xcalloc((size_t)n, sizeof *s);
+	for (int t = 0; t < n; t++)
+		engine_said_of(logits + (size_t)t * (size_t)vocab, vocab, token[t], &s[t]);
+	int rc = engine_regrets_say(r, s, vocab, n, e);
+	free(s);
+	return rc;
 }
 
 int engine_regrets_merge(struct engine_regrets *r, const struct engine_regrets *from, struct err *e)

@@ -39,7 +39,19 @@ struct engine_regrets {
 	int vocab;
 };
 
-/* Logits [n, vocab] before each of token[n]. EX_BADINPUT: a token outside the vocabulary; nothing is added then. */
+/* What the reference says of one place. Here, or by the kernel of the same name where the logits are on a GPU. */
+struct engine_said {
+	float best, own; /* the largest logit, the token's */
+	int32_t id;      /* the lowest id of the largest; -1: no figure that could be told (best, own and near are 0) */
+	uint32_t near;   /* logits within ENGINE_MARGIN_LEAST of the best, itself too */
+};
+/* `token` -1: own is best. */
+void engine_said_of(const float *logits, int vocab, int32_t token, struct engine_said *s);
+
+/* Said of n tokens' places. EX_HARNESS: another vocabulary than before. */
+int engine_regrets_say(struct engine_regrets *r, const struct engine_said *s, int vocab, int n, struct err *e);
+/* The same from logits [n, vocab] before each of token[n]. EX_BADINPUT: a token outside the vocabulary; nothing is added
+ * then. */
 int engine_regrets_add(struct engine_regrets *r, const float *logits, int vocab, const int32_t *token, int n,
 		       struct err *e);
 /* Those of `from` behind those of r. EX_HARNESS: of another vocabulary. */

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "file.h"
 #include "lock.h"
+#include "qwen3_gpu.h"
 #include "spawn.h"
 #include "tool.h"
 
@@ -139,12 +140,16 @@ int engine_model_open(struct engine_model *m, const char *dir, const char *shape
 
 int engine_model_gpu(struct engine_model *m, const char *gpu, struct err *e)
 {
-	(void)m;
-	(void)gpu;
-	return err_set(e, EX_NOENV, "the reference of engine problems does not run on a GPU in this version");
+	if (m->gpu)
+		return 0;
+	if (gpu)
+		setenv("CUDA_VISIBLE_DEVICES", gpu, 1); /* before the driver looks */
+	return qwen3_gpu_open(&m->gpu, &m->model, e);
 }
 
 void engine_model_close(struct engine_model *m)
 {
+	qwen3_gpu_close(m->gpu);
+	m->gpu = NULL;
 	qwen3_close(&m->model);
 }

@@ -6,6 +6,7 @@
 #include "engine_replay.h"
 
 #include "buf.h"
+#include "engine_replay_gpu.h"
 #include "qwen3_ref.h"
 #include "rng.h"
 
@@ -90,6 +91,8 @@ static int generate(const struct qwen3 *m, enum qwen3_policy p, const int32_t *p
 int engine_best(const struct engine_model *m, const struct engine_asked *a, int sequence, int step, int32_t *id, struct err *e)
 {
 	const int len = a->prompt + step;
+	if (m->gpu)
+		return engine_gpu_best(m, a, sequence, step, id, e);
 	int32_t *ids = xcalloc((size_t)len, sizeof *ids);
 	float *x = xcalloc((size_t)m->model.c.vocab, sizeof *x);
 	memcpy(ids, a->ids + (size_t)sequence * (size_t)a->prompt, (size_t)a->prompt * sizeof *ids);
@@ -186,6 +189,8 @@ static int gather(struct share *s, size_t n, struct engine_regrets *r, struct er
 
 int engine_replay(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e)
 {
+	if (m->gpu)
+		return engine_gpu_replay(m, a, n, r, e);
 	struct pool p = {.n = shares(&m->model, a, n, ANSWER, NULL)};
 	p.share = xcalloc(p.n, sizeof *p.share);
 	shares(&m->model, a, n, ANSWER, p.share);
@@ -195,9 +200,9 @@ int engine_replay(const struct engine_model *m, const struct engine_asked *a, in
 	return rc;
 }
 
-int engine_honest(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e)
+/* On the processor: both ways at once. */
+static int honest(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_regrets r[2], struct err *e)
 {
-	struct engine_regrets r[2] = {{0}, {0}};
 	const size_t k = shares(&m->model, a, n, OWN, NULL);
 	struct pool p = {.n = 2 * k};
 	p.share = xcalloc(p.n, sizeof *p.share);
@@ -208,12 +213,21 @@ int engine_honest(const struct engine_model *m, const struct engine_asked *a, in
 	int own = gather(p.share, k, &r[0], e);
 	int rc = gather(p.share + k, k, &r[1], own ? &other : e);
 	free(p.share);
+	return own || rc ? -1 : 0;
+}
+
+int engine_honest(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_honest *h, struct err *e)
+{
+	struct engine_regrets r[2] = {{0}, {0}};
+	int rc;
+	if (m->gpu)
+		rc = engine_gpu_honest(m, QWEN3_FP32, a, n, &r[0], e) || engine_gpu_honest(m, QWEN3_BF16, a, n, &r[1], e) ? -1 : 0;
+	else
+		rc = honest(m, a, n, r, e);
 	*h = (struct engine_honest){0};
 	engine_figures(&r[0], &h->own);
 	engine_figures(&r[1], &h->rounded);
-	if (own || rc)
-		rc = -1;
-	else
+	if (rc == 0)
 		rc = engine_calibrate(r, 2, &h->gates, e);
 	engine_regrets_free(&r[0]);
 	engine_regrets_free(&r[1]);

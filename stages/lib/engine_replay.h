@@ -1,15 +1,15 @@
 /*
  * engine_replay.h - prompts that nobody could foresee, and what the reference says of the answers.
  *
- * A batch is what was asked (ids) and, once it was answered, what came back (out). The reference is float32
- * (qwen3_ref.h): it is given prompt and answer and says the logits before each id of the answer, all ids of
- * all sequences. Honest ways to answer the same prompts (float32 and transformers' bfloat16, a token at a time)
- * set the gates.
+ * A batch is what was asked (ids) and, once it was answered, what came back (out). The reference is float32 (qwen3_ref.h, or
+ * qwen3_gpu.h where the model says so): it is given prompt and answer and says the logits before each id of the answer,
+ * all ids of all sequences. Honest ways to answer the same prompts (float32 and transformers' bfloat16, a token
+ * at a time) set the gates.
  *
  *   engine_replay_prompts -> engine_honest -> [the engine answers, ends] -> engine_replay -> engine_judge
  *
- * Sequences are shared out among threads of this process, which are gone when a call returns; the result does
- * not depend on their number. Costs of one sequence of P + S tokens: a replay is one pass of P + S, an honest way two.
+ * On the processor sequences are shared out among threads of this process, which are gone when a call returns; the
+ * result does not depend on their number. Costs of one sequence of P + S tokens: a replay is one pass of P + S, an honest way two.
  *
  * SPDX-License-Identifier: MIT
  */

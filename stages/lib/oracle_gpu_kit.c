@@ -5,17 +5,15 @@
  * SPDX-License-Identifier: MIT
  */
 #include "oracle_gpu.h"
-#include "box_call.h"
 #include "facts_cuda.h"
 #include "file.h"
-#include "spawn.h"
+#include "gpu_source.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTR_MAJOR = 75, ATTR_MINOR = 76, BLOCKS_PER_SM = 8 };
+enum { BLOCKS_PER_SM = 8 };
 
 static int launch(void *ctx, enum check_kernel k, const void *job, uint64_t work, struct err *e)
 {
@@ -33,58 +31,11 @@ static int launch(void *ctx, enum check_kernel k, const void *job, uint64_t work
 	return r == CUDA_OK ? 0 : cuda_fail(e, check_kernel_name(k), r);
 }
 
-/* Our own text, near our own program. */
-static int source_add(struct buf *text, const char *name, struct err *e)
-{
-	static const char *const up[] = {"/../../stages/gpu/", "/../../../stages/gpu/"};
-	char self[PATH_MAX], path[PATH_MAX];
-
-	if (spawn_tool("checker", self, sizeof self, e) < 0)
-		return -1;
-	char *slash = strrchr(self, '/');
-	if (slash)
-		*slash = 0;
-	for (size_t i = 0; i < sizeof up / sizeof *up; i++)
-		if (snprintf(path, sizeof path, "%s%s%s", self, up[i], name) < PATH_MAX && file_exists(path)) {
-			struct buf one = BUF_INIT;
-			int r = file_read(path, 1 << 20, &one, e);
-			buf_add(text, one.data, one.len);
-			buf_free(&one);
-			return r;
-		}
-	return err_set(e, EX_NOENV, "cannot find stages/gpu/%s near '%s'", name, self);
-}
-
-static int kernels_build(const char *arch, struct buf *cubin, struct err *e)
-{
-	/* Without contraction: the host's build of the same text gives the same bits. */
-	struct plan_compile knobs = {.ftz = 0, .prec_div = 1, .prec_sqrt = 1, .fmad = 0, .opt_level = 3,
-				     .std = 17};
-	struct buf text = BUF_INIT;
-	struct box_result r = {0};
-	int rc = source_add(&text, "check.h", e) < 0 || source_add(&text, "check_base.h", e) < 0 ||
-				 source_add(&text, "check.cu", e) < 0
-			 ? -1
-			 : 0;
-	struct box_request q = {.mode = "cuda", .source = buf_str(&text), .source_len = text.len, .arch = arch,
-				.knobs = &knobs, .trusted = 1};
-
-	if (rc == 0)
-		rc = box_compile(&q, &r, e);
-	if (rc == 0 && !r.ok)
-		rc = err_set(e, EX_HARNESS, "stages/gpu/check.cu does not compile for %s: %.300s", arch,
-			     r.message);
-	if (rc == 0)
-		rc = file_read(r.path, 64 << 20, cubin, e);
-	box_result_free(&r);
-	buf_free(&text);
-	return rc;
-}
-
 static int kernels_load(struct oracle_gpu_kit *k, struct err *e)
 {
+	static const char *const text[] = {"check.h", "check_base.h", "check.cu"};
 	struct buf cubin = BUF_INIT;
-	int rc = kernels_build(k->arch, &cubin, e);
+	int rc = gpu_source_build(text, sizeof text / sizeof *text, k->arch, &cubin, e);
 	CUresult r = rc == 0 ? cu.ModuleLoadData(&k->module, cubin.data) : CUDA_OK;
 
 	if (r != CUDA_OK)
@@ -100,22 +51,17 @@ static int kernels_load(struct oracle_gpu_kit *k, struct err *e)
 
 int oracle_gpu_start(struct oracle_gpu_kit *k, struct err *e)
 {
-	int major = 0, minor = 0;
-
 	if (k->started)
 		return 0;
 	if (cuda_start(&k->dev, e) < 0 || facts_cuda(k->dev, &k->facts, e) < 0 ||
 	    gpu_granule(k->dev, &k->granule, e) < 0)
 		return -1;
 	facts_cuda_clusters(&k->facts);
-	CUresult r = cu.DeviceGetAttribute(&major, ATTR_MAJOR, k->dev);
-	if (r == CUDA_OK)
-		r = cu.DeviceGetAttribute(&minor, ATTR_MINOR, k->dev);
-	if (r == CUDA_OK)
-		r = cu.StreamCreate(&k->stream, CU_STREAM_NON_BLOCKING);
+	CUresult r = cu.StreamCreate(&k->stream, CU_STREAM_NON_BLOCKING);
 	if (r != CUDA_OK)
 		return cuda_fail(e, "start of the checker", r);
-	snprintf(k->arch, sizeof k->arch, "sm_%d%d%s", major % 100, minor % 10, major >= 9 ? "a" : "");
+	if (gpu_source_arch(k->dev, k->arch, e) < 0)
+		return -1;
 	k->runner = (struct check_runner){launch, k};
 	if (kernels_load(k, e) < 0)
 		return -1;

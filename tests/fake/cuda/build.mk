@@ -1,15 +1,15 @@
 # build.mk - the fake CUDA driver of the tests (README.md). Included by tools/make/build.mk.
 #
-# Two libraries in a folder of their own: LD_LIBRARY_PATH=.build/test/fake/cuda makes a GPU of this host.
+# Three libraries in a folder of their own: LD_LIBRARY_PATH=.build/test/fake/cuda makes a GPU of this host.
 # Never built with sanitizers: it catches the faults of kernels itself.
 
 FAKE_CUDA_DIR := $(B)/test/fake/cuda
 FAKE_CUDA_SRC := $(wildcard tests/fake/cuda/*.c)
 FAKE_CUDA_RT := $(patsubst %,stages/emu/rt/%.c,sched block warp shared stack switch)
-FAKE_CUDA_UNITS := $(wildcard tests/fake/cuda/kernels/*.cu tests/fake/cuda/fake_add/reference.cu stages/gpu/check.cu \
+FAKE_CUDA_UNITS := $(wildcard tests/fake/cuda/kernels/*.cu tests/fake/cuda/fake_add/reference.cu stages/gpu/check.cu stages/gpu/qwen3.cu \
 	stages/selftest/truth.cu stages/selftest/baseline/kernel.cu)
-FAKE_CUDA := $(FAKE_CUDA_DIR)/libcuda.so.1 $(FAKE_CUDA_DIR)/libnvidia-ml.so.1
-FAKE_CUDA_O := $(patsubst %.c,$(FAKE_CUDA_DIR)/o/%.o,$(notdir $(filter-out %/nvml.c,$(FAKE_CUDA_SRC)) $(FAKE_CUDA_RT)))
+FAKE_CUDA := $(FAKE_CUDA_DIR)/libcuda.so.1 $(FAKE_CUDA_DIR)/libnvidia-ml.so.1 $(FAKE_CUDA_DIR)/libcublas.so.13
+FAKE_CUDA_O := $(patsubst %.c,$(FAKE_CUDA_DIR)/o/%.o,$(notdir $(filter-out %/nvml.c %/cublas.c,$(FAKE_CUDA_SRC)) $(FAKE_CUDA_RT)))
 FAKE_CUDA_UNIT_O := $(patsubst %.cu,$(FAKE_CUDA_DIR)/o/unit_%.o,$(notdir $(FAKE_CUDA_UNITS)))
 FAKE_CUDA_CC = $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden
 # the same language as an emulated kernel's (stages/emu/build_plan.h), but position independent
@@ -55,7 +55,11 @@ $(FAKE_CUDA_DIR)/libnvidia-ml.so.1: $(FAKE_CUDA_DIR)/o/nvml.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-z,defs,-soname,libnvidia-ml.so.1 -o $@.tmp $^ -ldl && mv $@.tmp $@
 
+$(FAKE_CUDA_DIR)/libcublas.so.13: $(FAKE_CUDA_DIR)/o/cublas.o
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-z,defs,-soname,libcublas.so.13 -o $@.tmp $^ -ldl && mv $@.tmp $@
+
 $(FAKE_CUDA_DIR)/o:
 	@mkdir -p $@
 
--include $(FAKE_CUDA_O:.o=.d) $(FAKE_CUDA_UNIT_O:.o=.d) $(FAKE_CUDA_DIR)/o/nvml.d
+-include $(FAKE_CUDA_O:.o=.d) $(FAKE_CUDA_UNIT_O:.o=.d) $(FAKE_CUDA_DIR)/o/nvml.d $(FAKE_CUDA_DIR)/o/cublas.d

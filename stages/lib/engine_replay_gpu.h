@@ -1,0 +1,21 @@
+/*
+ * engine_replay_gpu.h - engine_replay.h where the model's reference computes on a GPU (m->gpu).
+ *
+ * The same three calls with the same meaning, a batch at a time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_ENGINE_REPLAY_GPU_H
+#define TS_ENGINE_REPLAY_GPU_H
+
+#include "engine_replay.h"
+#include "qwen3_ref.h"
+
+int engine_gpu_replay(const struct engine_model *m, const struct engine_asked *a, int n, struct engine_regrets *r, struct err *e);
+/* Regrets of greedy answers under a policy. */
+int engine_gpu_honest(const struct engine_model *m, enum qwen3_policy p, const struct engine_asked *a, int n,
+		      struct engine_regrets *r, struct err *e);
+int engine_gpu_best(const struct engine_model *m, const struct engine_asked *a, int sequence, int step, int32_t *id,
+		    struct err *e);
+
+#endif

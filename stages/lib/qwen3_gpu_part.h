@@ -1,0 +1,59 @@
+/*
+ * qwen3_gpu_part.h - inside of qwen3_gpu: qwen3_gpu.c (weights, kernels), qwen3_gpu_pass.c (layers of a chunk of a
+ * batch) and qwen3_gpu_run.c (what is asked of it).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TS_QWEN3_GPU_PART_H
+#define TS_QWEN3_GPU_PART_H
+
+#include "cublas_api.h"
+#include "cuda_api.h"
+#include "qwen3_gpu.h"
+
+#include <stddef.h>
+
+enum qwen3_kernel { K_EMBED, K_NORM, K_HEADS, K_SOFTMAX, K_JOIN, K_SILU, K_SAID, K_KERNELS };
+
+/* Tensors of a layer in the order of qwen3_tensor. */
+enum { W_INPUT_NORM, W_Q, W_K, W_V, W_Q_NORM, W_K_NORM, W_O, W_POST_NORM, W_GATE, W_UP, W_DOWN, W_LAYER };
+
+struct qwen3_gpu {
+	const struct qwen3 *m;
+	CUdevice dev;
+	CUcontext ctx;
+	CUstream stream;
+	CUmodule module;
+	CUfunction kernel[K_KERNELS];
+	cublasHandle blas;
+	CUdeviceptr weights, *w;    /* one allocation; of each tensor as qwen3_tensor counts */
+	CUdeviceptr cosine, sine;   /* [angles][head_dim / 2] */
+	int angles;
+};
+
+/* Positions up to n have angles. */
+int qwen3_gpu_angles(struct qwen3_gpu *g, int n, struct err *e);
+
+/* A group of sequences of one length on the GPU: their cache, and room for a chunk of positions of each. */
+struct qwen3_pass {
+	struct qwen3_gpu *g;
+	int rounds, parts;          /* see stages/gpu/qwen3.cu */
+	int batch, room;            /* sequences; positions of each */
+	int chunk, rows_of_logits;  /* positions at once; rows that fit */
+	size_t scores, stride;      /* elements: that fit; between parts */
+	CUdeviceptr base;
+	CUdeviceptr x, y, q, k, v, turned, mixed, gate, up, part, score, keys, values, ids, token, said, logits;
+};
+
+/* At most `batch` sequences, as many as fit: p->batch. EX_AGAIN when not even one does. */
+int qwen3_pass_open(struct qwen3_pass *p, struct qwen3_gpu *g, enum qwen3_policy policy, int batch, int room, struct err *e);
+void qwen3_pass_close(struct qwen3_pass *p);
+
+/* All layers for positions [at, at + n) of each sequence; ids [batch, n] on the host, n <= chunk. */
+int qwen3_pass_layers(struct qwen3_pass *p, const int32_t *ids, int at, int n, struct err *e);
+/* After that, of the last `last` of the n positions: said[batch, last] of token[batch, last] (NULL: none), or logits[batch,
+ * last, vocab] on the host. */
+int qwen3_pass_head(struct qwen3_pass *p, int n, int last, const int32_t *token, struct engine_said *said, float *logits,
+		    struct err *e);
+
+#endif
