@@ -75,4 +75,5 @@ def main():
         f32[: int(sys.argv[at + 2])].astype("<f4").tofile(sys.argv[at + 1])
 
 
-main()
+if __name__ == "__main__":
+    main()
