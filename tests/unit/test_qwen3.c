@@ -190,6 +190,42 @@ static void folders(void **state)
 	assert_non_null(strstr(e.text, "no file"));
 }
 
+static double deviation(const uint16_t *w, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += pow((double)dtype_from_bf16(w[i]), 2);
+	return sqrt(sum / (double)n);
+}
+
+/* The other recipe: deviations that follow the width, a last norm with random signs. */
+static void recipes(void **state)
+{
+	char dir[256];
+	struct qwen3 one;
+	struct err e;
+	int minus = 0;
+	(void)state;
+	assert_int_equal(make("scaled", "--recipe", "scaled"), 0);
+	snprintf(dir, sizeof dir, "%s/scaled", work);
+	if (qwen3_open(&one, dir, &e))
+		fail_msg("%s", e.text);
+	const double each = 2 * 0.25 / sqrt(8);
+	assert_memory_equal(one.embed, model.embed, 512 * 64 * 2);
+	assert_true(fabs(deviation(one.layer[0].q, 128 * 64) * 8 - 1) < 0.05);
+	assert_true(fabs(deviation(one.layer[3].up, 192 * 64) * 8 - 1) < 0.05);
+	assert_true(fabs(deviation(one.layer[1].o, 64 * 128) * 0.4 * sqrt(128) / each - 1) < 0.05);
+	assert_true(fabs(deviation(one.layer[2].down, 64 * 192) * 0.6 * sqrt(192) / each - 1) < 0.05);
+	assert_true(deviation(model.layer[2].down, 64 * 192) > 0.115);
+	for (int i = 0; i < 64; i++) {
+		assert_true(fabsf(dtype_from_bf16(one.norm[i])) == 2); /* 4 / (0.25 x 8) */
+		minus += dtype_from_bf16(one.norm[i]) < 0;
+	}
+	assert_in_range(minus, 16, 48);
+	assert_true(dtype_from_bf16(one.layer[0].input_norm[5]) == 1 && dtype_from_bf16(one.layer[0].q_norm[5]) == 1.5f);
+	qwen3_close(&one);
+}
+
 /* ---- the reference ---- */
 
 enum { PROMPT = 90, VOCAB = 512 };
@@ -334,7 +370,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header), cmocka_unit_test(header_refused), cmocka_unit_test(config),
-		cmocka_unit_test(sizes), cmocka_unit_test(folders), cmocka_unit_test(pieces),
+		cmocka_unit_test(sizes), cmocka_unit_test(folders), cmocka_unit_test(recipes), cmocka_unit_test(pieces),
 		cmocka_unit_test(faults), cmocka_unit_test(golden), cmocka_unit_test(limits),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
