@@ -128,7 +128,7 @@ champion: $(B)/bin/status ## show the best of SPEC, on every device
 	$(Q)$(B)/bin/status --champion $(call given,SPEC)
 
 check: all ## prove SPEC sound before money is spent on it
-	$(Q)$(B)/bin/check $(call given,SPEC DEVICE)
+	$(Q)$(B)/bin/check $(call given,SPEC DEVICE MODEL_DIR)
 
 selftest: all ## try the judge itself on DEVICE: what breaks its rules must be refused
 	$(Q)$(B)/bin/selftest $(call given,DEVICE)

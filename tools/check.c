@@ -8,8 +8,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "buf.h"
+#include "check_engine.h"
 #include "check_part.h"
 #include "device.h"
+#include "engine_spec.h"
 #include "file.h"
 #include "lane.h"
 #include "trial.h"
@@ -24,7 +26,7 @@
 static const char HELP[] =
 	"check - prove a spec before it is used\n"
 	"\n"
-	"usage: check --SPEC=NAME [--DEVICE=emu]      (make check SPEC=NAME DEVICE=cuda)\n"
+	"usage: check --SPEC=NAME [--DEVICE=emu] [--MODEL_DIR=folder]      (make check SPEC=NAME DEVICE=cuda)\n"
 	"\n"
 	"The baseline must pass the judge; the reference must agree with a second float64\n"
 	"implementation where there is one; zeros, constants, copies of an input, stale output,\n"
@@ -32,6 +34,9 @@ static const char HELP[] =
 	"honest error band, the noise floor of this machine and the least effect it can detect.\n"
 	"On a GPU (cuda, or its model's name) the proofs are the same at the spec's own sizes, the second\n"
 	"float64 opinion at its tiny ones; its lane is held and its timer and flush are shown.\n"
+	"An engine problem: its baseline must pass, and the judge must refuse engines that are wrong in a known\n"
+	"way (table: the gate that refused, regrets in logits) and pass honest ones; printed is the number of ids that\n"
+	"tells weights of 8 bits. MODEL_DIR: a checkpoint of your own in place of the problem's.\n"
 	"\n"
 	"exit    0 all holds; 3 something does not; 2 usage; 4 compiler missing; 70 our fault\n";
 
@@ -232,10 +237,35 @@ static int run(struct check *c, struct err *e)
 	return prove(c, e);
 }
 
+/* 1: it was one, and *failures tells; 0: a kernel problem. */
+static int engine(const char *dir, const char *device, const char *model_dir, int *failures, struct err *e)
+{
+	struct buf text = BUF_INIT;
+	enum spec_kind kind = SPEC_KERNEL;
+	char *path = xasprintf("%s/spec.json", dir);
+	int rc = file_read(path, 1 << 20, &text, e) || spec_kind(buf_str(&text), text.len, &kind, e) ? -1 : 0;
+
+	if (rc == 0 && kind == SPEC_KERNEL && model_dir)
+		rc = err_set(e, EX_BADUSE, "MODEL_DIR is for engine problems, and '%s' is none", dir);
+	if (rc == 0 && kind == SPEC_ENGINE && strcmp(device, "emu") != 0)
+		rc = err_set(e, EX_BADUSE, "an engine in C runs on this processor: DEVICE=emu, not %s", device);
+	if (rc == 0 && kind == SPEC_ENGINE)
+		rc = check_engine(dir, buf_str(&text), text.len, model_dir, failures, e) ? -1 : 1;
+	buf_free(&text);
+	free(path);
+	return rc;
+}
+
+static int conclude(int failures)
+{
+	printf("%s\n", failures ? "the spec does NOT hold" : "the spec holds");
+	return failures ? EX_BADINPUT : EX_DONE;
+}
+
 int main(int argc, char **argv)
 {
 	static struct check c;
-	const char *spec = NULL, *device = "emu";
+	const char *spec = NULL, *device = "emu", *model_dir = NULL;
 	struct err e = {0};
 
 	prog_name(argv[0]);
@@ -248,6 +278,8 @@ int main(int argc, char **argv)
 			spec = argv[i] + 7;
 		else if (!strncmp(argv[i], "--DEVICE=", 9))
 			device = argv[i] + 9;
+		else if (!strncmp(argv[i], "--MODEL_DIR=", 12))
+			model_dir = argv[i] + 12;
 		else
 			die(EX_BADUSE, "unknown option '%s'; -h for help", argv[i]);
 	}
@@ -260,7 +292,12 @@ int main(int argc, char **argv)
 		die(EX_BADUSE, "no problem 'specs/%s'", spec);
 	c.dir = dir;
 	c.device = device;
-	int rc = run(&c, &e);
+	int rc = engine(dir, device, model_dir, &c.failures, &e);
+	if (rc < 0)
+		die_err(&e);
+	if (rc)
+		return conclude(c.failures);
+	rc = run(&c, &e);
 	worker_pool_stop();
 	checker_stop(c.checker);
 	image_free(&c.fast);
@@ -269,6 +306,5 @@ int main(int argc, char **argv)
 	free(dir);
 	if (rc < 0)
 		die_err(&e);
-	printf("%s\n", c.failures ? "the spec does NOT hold" : "the spec holds");
-	return c.failures ? EX_BADINPUT : EX_DONE;
+	return conclude(c.failures);
 }
