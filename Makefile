@@ -46,6 +46,8 @@ SHELL := /bin/sh
 ## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer
 ## REPAIRS=2          times that a proposer may repair what failed its compile or its unit tests: 0 to 2;
 ##                    0 for a sweep
+## PLATEAU=           after this many trials without a keep widen (another idea, another parent, a higher temperature), after
+##                    as many again stop; empty: go on to N
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
@@ -89,6 +91,7 @@ NEW ?=
 COMMAND ?=
 REPLY ?=
 REPAIRS ?=
+PLATEAU ?=
 
 include tools/make/build.mk
 include tools/make/bench.mk
@@ -100,7 +103,7 @@ quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
 	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST MODEL_DIR ALLOW_WEAK NEW \
-	COMMAND REPLY REPAIRS
+	COMMAND REPLY REPAIRS PLATEAU
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

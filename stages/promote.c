@@ -10,6 +10,7 @@
 #include "chain.h"
 #include "defence.h"
 #include "json.h"
+#include "plateau.h"
 #include "playbook.h"
 #include "record.h"
 #include "repair.h"
@@ -40,7 +41,8 @@ static const char HELP[] =
 	"\n"
 	"data.after is the state that later trials of the run start from: champion {trial,\n"
 	"candidate_sha256}, recent (newest 20 trials), closed, charged, reasons {code: count},\n"
-	"items {id: {tried, kept, failed}} of the playbook, best_ratio (champion against the baseline).\n"
+	"items {id: {tried, kept, failed}} of the playbook, plateau {run, dry} where the run has that rule,\n"
+	"best_ratio (champion against the baseline).\n"
 	"\n"
 	"exit: 0 verdict written, 2 usage, 3 malformed input, 4 not the pinned build,\n"
 	"      70 our fault, 75 trial in use, 111 a system call failed\n";
@@ -225,10 +227,11 @@ static void put_reasons(struct jsonw *w, const cJSON *old, const char *code)
 	jw_end(w);
 }
 
-/* Our own trouble is not charged to the search, nor is a sweep that has nothing left to try. */
+/* Our own trouble is not charged to the search, nor is a search that has ended. */
 static int charged(const struct stage *s)
 {
-	return s->v.kind != V_INVALID && strcmp(s->v.code, "propose.space_done") != 0;
+	return s->v.kind != V_INVALID && strcmp(s->v.code, "propose.space_done") != 0 &&
+	       strcmp(s->v.code, "propose.plateau") != 0;
 }
 
 static void put_item(struct jsonw *w, const char *id, const cJSON *old, int more, int kept, int failed)
@@ -262,7 +265,8 @@ static void put_items(struct stage *s, const struct closing *c, const cJSON *old
 static void put_after(struct stage *s, const struct closing *c, const cJSON *old, double ratio)
 {
 	struct jsonw *w = &s->v.data;
-	int n = 1;
+	const int ended = strcmp(s->v.code, "propose.plateau") == 0; /* no news for a prompt */
+	int n = !ended;
 	const char *champion = c->kept ? s->id : c->champion;
 	jw_obj(w, "after");
 	if (*champion) {
@@ -274,7 +278,8 @@ static void put_after(struct stage *s, const struct closing *c, const cJSON *old
 		jw_null(w, "champion");
 	}
 	jw_arr(w, "recent");
-	jw_str(w, NULL, s->id);
+	if (!ended)
+		jw_str(w, NULL, s->id);
 	const cJSON *recent = old ? json_get(old, "recent") : NULL;
 	for (const cJSON *r = recent ? recent->child : NULL; r && n < RECENT; r = r->next, n++)
 		jw_item(w, NULL, r);
@@ -284,6 +289,7 @@ static void put_after(struct stage *s, const struct closing *c, const cJSON *old
 	       (old ? (int64_t)json_get_num(old, "charged", 0) : 0));
 	put_reasons(w, old ? json_get(old, "reasons") : NULL, s->v.code);
 	put_items(s, c, old ? json_get(old, "items") : NULL);
+	plateau_put(w, &s->run, old, charged(s), c->kept);
 	if (c->kept && ratio > 0)
 		jw_num(w, "best_ratio", ratio);
 	else
@@ -326,6 +332,7 @@ static void put_data(struct stage *s, const struct closing *c, const cJSON *afte
 	copy(w, proposed, "item");
 	copy(w, proposed, "hypothesis");
 	copy(w, proposed, "playbook_item");
+	copy(w, proposed, "plateau");
 	const char *parent = json_get_str(proposed, "parent", c->champion);
 	jw_str(w, "parent", *parent ? parent : NULL);
 	jw_str(w, "champion_before", *c->champion ? c->champion : NULL);

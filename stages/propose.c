@@ -40,7 +40,8 @@ static const char HELP[] =
 	"  PROPOSER_COMMAND, PROPOSER_PATHS, PROPOSER_ENV   see lib/proposer_command.c\n"
 	"\n"
 	"Verdicts: pass; reject with a propose.* code when the reply is unusable or the sweep has\n"
-	"finished (propose.space_done, not charged). Exit 75 or 4 without a verdict when the\n"
+	"finished (propose.space_done) or the setting `plateau` ends the search (propose.plateau), both not\n"
+	"charged. Exit 75 or 4 without a verdict when the\n"
 	"endpoint does not answer or the key is refused.\n";
 
 static const struct {
@@ -65,6 +66,24 @@ static int make(struct stage *s, struct proposal *p, size_t i, struct err *e)
 	return rc || p->decided ? rc : repair_complete(s, p, e);
 }
 
+/* 1: the search has ended, and the verdict says so. */
+static int ended(struct stage *s, struct proposal *p, struct err *e)
+{
+	const cJSON *after = NULL;
+	char words[160];
+
+	if (run_int(&s->run, "plateau", 0) <= 0)
+		return 0;
+	if (stage_after(s, &after, e))
+		return -1;
+	p->plateau = plateau_of(&s->run, after, p->kind);
+	if (!p->plateau.stop)
+		return 0;
+	plateau_words(&p->plateau, words, sizeof words);
+	proposal_reject(s, p, "propose.plateau", "%s", words);
+	return 1;
+}
+
 static int work(struct stage *s, struct err *e)
 {
 	static struct proposal p; /* large; the process ends with it */
@@ -74,8 +93,10 @@ static int work(struct stage *s, struct err *e)
 	p.cost = NAN;
 	p.kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
 	struct buf text = BUF_INIT;
-	const int engine = engine_problem(s, &text, e);
+	const int engine = engine_problem(s, &text, e), over = ended(s, &p, e);
 	buf_free(&text);
+	if (over)
+		return over < 0 || dir_make(s->dir, e) || proposal_write(s, &p, e) ? -1 : 0;
 	if (engine)
 		return engine < 0 ? -1 : propose_engine(s, p.kind, e);
 	for (i = 0; i < n && strcmp(PROPOSERS[i].kind, p.kind); i++)

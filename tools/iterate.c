@@ -50,7 +50,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  REPAIRS MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
+	"  REPAIRS PLATEAU MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
 	"  RUN_GPU RUN_UNITTEST MODEL_DIR\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
@@ -63,7 +63,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "REPAIRS", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
-	"SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
+	"PLATEAU", "SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
 	"FROM", "RUN_GPU", "RUN_UNITTEST", "MODEL_DIR",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -293,6 +293,8 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 		add_profile(p->more, given("PROFILE") ? given("PROFILE") : "openai");
 	add_texts(p->more);
 	add_limits(p->more);
+	if (mode == ITERATE && given("PLATEAU"))
+		cJSON_AddNumberToObject(p->more, "plateau", (double)number("PLATEAU", 1, 100000, 0));
 	if (mode == ITERATE && !cJSON_GetObjectItemCaseSensitive(p->more, "model_sha256"))
 		add_repairs(p->more, p->proposer);
 }
@@ -327,6 +329,7 @@ static void must_agree(const struct run *r)
 	agree_number(r, "WIDTH", r->width);
 	agree_number(r, "SEED", r->seed);
 	agree_number(r, "REPAIRS", run_int(r, "repairs", 0));
+	agree_number(r, "PLATEAU", run_int(r, "plateau", 0));
 }
 
 static void resume(const struct run *r, const char *bin, int moved)

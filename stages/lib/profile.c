@@ -20,7 +20,7 @@
 static const char *const KEYS[] = {
 	"schema", "description", "base_url", "path", "model", "key_env", "key_file", "key_required",
 	"auth_header", "auth_scheme", "headers", "max_tokens_field", "max_tokens",
-	"max_prompt_tokens", "stream", "stream_usage", "send_seed", "extra", "prices", "limits", NULL};
+	"max_prompt_tokens", "stream", "stream_usage", "send_seed", "extra", "widen", "prices", "limits", NULL};
 
 static int flag(const cJSON *j, const char *key, int fallback)
 {
@@ -85,6 +85,7 @@ static void take_members(struct profile *p)
 	p->stream_usage = flag(j, "stream_usage", 1);
 	p->send_seed = flag(j, "send_seed", 0);
 	p->extra = json_get(j, "extra");
+	p->widen = json_get(j, "widen");
 	p->price_in = price(j, "in");
 	p->price_cached = price(j, "cached_in");
 	p->price_out = price(j, "out");
@@ -172,6 +173,17 @@ double profile_cost(const struct profile *p, const struct chat_usage *u, int *kn
 		out * p->price_out) / 1e6;
 }
 
+/* Members of a body that are ours, whatever a plateau widens. */
+static int is_ours(const char *key)
+{
+	static const char *const ours[] = {"model", "messages", "stream", "stream_options", "seed"};
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (!strcmp(ours[i], key))
+			return 1;
+	return 0;
+}
+
 static void message(struct jsonw *w, const char *role, const char *text)
 {
 	jw_obj(w, NULL);
@@ -206,7 +218,11 @@ void profile_body(const struct profile *p, const char *system, const char *user,
 		}
 	}
 	cJSON_ArrayForEach(x, p->extra)
-		if (strcmp(x->string, "model") && strcmp(x->string, "messages"))
+		if (strcmp(x->string, "model") && strcmp(x->string, "messages") &&
+		    !(p->widened && json_get(p->widen, x->string)))
+			jw_item(&w, x->string, x);
+	cJSON_ArrayForEach(x, p->widen)
+		if (p->widened && !is_ours(x->string))
 			jw_item(&w, x->string, x);
 	jw_end(&w);
 	buf_add(out, w.out.data, w.out.len);

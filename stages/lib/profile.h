@@ -12,6 +12,7 @@
  *   auth_header "Authorization", auth_scheme "Bearer", headers ["Name: value"]
  *   max_tokens_field "max_tokens" ("" sends none), max_tokens 16384, max_prompt_tokens 60000
  *   stream true, stream_usage true, send_seed false, extra {} (sent as it is, wins over ours)
+ *   widen {} (sent beside extra, and instead of its like, while a plateau is widened: {"temperature": 1.2})
  *   prices {in, cached_in, out}: money per million tokens, null where unknown
  *   limits {connect_ms, idle_ms, total_ms, backoff_ms, retries, max_bytes}
  *
@@ -44,7 +45,8 @@ struct profile {
 	const char *max_tokens_field;
 	int64_t max_tokens, max_prompt_tokens;
 	int stream, stream_usage, send_seed;
-	const cJSON *extra;
+	const cJSON *extra, *widen;
+	int widened; /* the caller: send `widen` */
 	double price_in, price_cached, price_out; /* per million tokens; NAN unknown */
 	struct client_limits limits;
 };

@@ -18,12 +18,12 @@ enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
 
 enum part {
 	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
-	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_FROM, P_SOURCE_BYTES, P_COUNT
+	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_PLATEAU, P_FROM, P_SOURCE_BYTES, P_COUNT
 };
 
 static const char *const PART[P_COUNT] = {
 	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
-	"research", "own", "error", "turn", "clusters", "from", "source_bytes",
+	"research", "own", "error", "turn", "clusters", "plateau", "from", "source_bytes",
 };
 
 int64_t prompt_estimate(size_t bytes)
@@ -244,6 +244,41 @@ static int playbook(struct stage *s, struct proposal *p, struct buf *out, struct
 	return 0;
 }
 
+/* Which item a widened proposal should take: the open ones in turn, those tried least first; what waits for
+ * another comes last, since the source may have that already. */
+static const struct playbook_item *other_item(const struct playbook *b, int turn)
+{
+	const struct playbook_item *open[PLAYBOOK_ITEMS];
+	int n = 0;
+
+	for (int key = 0; b && key < 2 * PLAYBOOK_FAILS; key++)
+		for (int i = 0; i < b->n; i++) {
+			const struct playbook_item *t = &b->item[i];
+			int tried = t->tried < PLAYBOOK_FAILS ? t->tried : PLAYBOOK_FAILS - 1;
+			if (!playbook_closed(t) && tried + (playbook_waits(b, t) >= 0) * PLAYBOOK_FAILS == key)
+				open[n++] = t;
+		}
+	return n ? open[(turn - 1) % n] : NULL;
+}
+
+static void widened(const struct proposal *p, struct buf *out)
+{
+	const struct plateau *w = &p->plateau;
+	const struct playbook_item *i = other_item(p->book, w->widen);
+
+	if (!w->widen)
+		return;
+	buf_addf(out, "# Widen\n\nThe last %d trials in a row were not kept: small steps from here lead nowhere. Propose something of "
+		 "another kind than the trials above", w->dry);
+	if (i)
+		buf_addf(out, ", best the item %s of the playbook (%s)", i->id, buf_str(&i->title));
+	buf_adds(out, ".");
+	if (plateau_other_parent(w))
+		buf_addf(out, " The source above is not the champion but the %s, on purpose: take another way from there. It is "
+			 "measured against the champion all the same.", p->parent.from);
+	buf_adds(out, "\n\n");
+}
+
 static int reference(struct stage *s, const struct proposal *p, struct buf *out, struct err *e)
 {
 	struct buf t = BUF_INIT;
@@ -271,6 +306,7 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	if (s->attempt &&
 	    repair_prompt(s, salt, &v[P_OWN].text, &v[P_ERROR].text, &v[P_TURN].text, e))
 		return -1;
+	widened(p, &v[P_PLATEAU].text);
 	buf_adds(&v[P_FROM].text, p->parent.from);
 	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
 	return 0;

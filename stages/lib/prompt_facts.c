@@ -263,8 +263,9 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 	if (stage_after(s, &after, e) || verdict_read(p->parent.trial, STEP_BENCH, &in, e))
 		return -1;
 	best = json_get_num(after, "best_ratio", NAN);
-	buf_addf(out, "Champion: trial %s", p->parent.trial);
-	if (!isnan(best))
+	int champion = !strcmp(p->parent.from, "champion");
+	buf_addf(out, "%s: trial %s", champion ? "Champion" : "An earlier champion", p->parent.trial);
+	if (champion && !isnan(best))
 		buf_addf(out, ", %.2fx of the baseline", best);
 	buf_addf(out, ". Times on device %s%s:\n", s->trial.device,
 		 s->v.emulated ? " (emulated on a CPU: no GPU speed)"

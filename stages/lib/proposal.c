@@ -51,14 +51,11 @@ static int from_trial(const char *id, const char *want, struct parent *p, struct
 	return 0;
 }
 
-/* A start is written for GPUs; where kernels are emulated or simulated, the search begins at the baseline. */
-static int from_spec(struct stage *s, const struct spec *spec, struct parent *p, struct err *e)
+static int from_folder(struct stage *s, const char *dir, struct parent *p, struct err *e)
 {
-	int start = spec->start && device_class_of(s->trial.device) == DEVICE_CUDA;
-	const char *dir = start ? spec->start : "baseline";
 	char file[TRIAL_PATH];
 
-	p->from = start ? "start" : "baseline";
+	p->from = strcmp(dir, "baseline") ? "start" : "baseline";
 	snprintf(file, sizeof file, "%s/kernel.cu", dir);
 	if (stage_spec(s, NULL, file, MAX_SOURCE, &p->kernel, e))
 		return -1;
@@ -67,6 +64,49 @@ static int from_spec(struct stage *s, const struct spec *spec, struct parent *p,
 		return -1;
 	hash_parent(p);
 	return 0;
+}
+
+/* A start is written for GPUs; where kernels are emulated or simulated, the search begins at the baseline. */
+static int from_spec(struct stage *s, const struct spec *spec, struct parent *p, struct err *e)
+{
+	int start = spec->start && device_class_of(s->trial.device) == DEVICE_CUDA;
+
+	return from_folder(s, start ? spec->start : "baseline", p, e);
+}
+
+/* The champion that `id` replaced; 1 when it replaced none that can be had. */
+static int from_earlier(const char *id, struct parent *p, struct err *e)
+{
+	char before[TRIAL_ID] = "", sha[HASH_HEX] = "";
+	struct verdict_in in;
+
+	if (verdict_read(id, STEP_PROMOTE, &in, e))
+		return -1;
+	snprintf(before, sizeof before, "%.*s", TRIAL_ID - 1, json_get_str(in.data, "champion_before", ""));
+	verdict_in_free(&in);
+	if (!trial_id_ok(before))
+		return 1;
+	if (verdict_read(before, STEP_PROMOTE, &in, e))
+		return -1;
+	snprintf(sha, sizeof sha, "%.*s", HASH_HEX - 1, json_get_str(in.data, "candidate_sha256", ""));
+	verdict_in_free(&in);
+	if (from_trial(before, sha, p, e))
+		return -1;
+	p->from = "earlier champion";
+	return 0;
+}
+
+/* What a widened search begins with instead of the champion `id`, "" none. */
+static int other_parent(struct stage *s, struct proposal *p, const char *id, struct err *e)
+{
+	int rc = *id ? from_earlier(id, &p->parent, e) : from_folder(s, "baseline", &p->parent, e);
+
+	return rc == 1 ? from_spec(s, p->spec, &p->parent, e) : rc;
+}
+
+static int usual_parent(struct stage *s, struct proposal *p, const char *id, const char *sha, struct err *e)
+{
+	return *id ? from_trial(id, sha, &p->parent, e) : from_spec(s, p->spec, &p->parent, e);
 }
 
 int parent_load(struct stage *s, struct proposal *p, struct err *e)
@@ -81,7 +121,7 @@ int parent_load(struct stage *s, struct proposal *p, struct err *e)
 	buf_free(&text);
 	if (rc)
 		return -1;
-	if (*id ? from_trial(id, sha, &p->parent, e) : from_spec(s, p->spec, &p->parent, e))
+	if (plateau_other_parent(&p->plateau) ? other_parent(s, p, id, e) : usual_parent(s, p, id, sha, e))
 		return -1;
 	verdict_input(&s->v, "parent", p->parent.candidate);
 	return 0;
@@ -318,6 +358,7 @@ static void put_data(struct stage *s, const struct proposal *p, const char *cand
 		item = playbook_named(p->book, buf_str(&p->reply.words.item));
 	if (item)
 		jw_str(w, "playbook_item", item->id);
+	plateau_tell(w, &p->plateau);
 	jw_str(w, "parent", p->parent.trial);
 	jw_str(w, "parent_from", p->parent.from);
 	if (candidate)

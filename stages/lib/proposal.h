@@ -18,6 +18,7 @@
 #include "err.h"
 #include "hash.h"
 #include "plan.h"
+#include "plateau.h"
 #include "playbook.h"
 #include "reply.h"
 #include "spec.h"
@@ -28,7 +29,7 @@
 
 struct parent {
 	char trial[TRIAL_ID];     /* "" : from the spec */
-	const char *from;         /* "champion", "start", "baseline" */
+	const char *from;         /* "champion", "earlier champion", "start", "baseline" */
 	char candidate[HASH_HEX];
 	char kernel_sha[HASH_HEX], plan_sha[HASH_HEX];
 	struct buf kernel, plan;
@@ -53,6 +54,7 @@ struct proposal {
 	struct proposal_template tmpl[PROPOSAL_PROMPTS];
 	int ntemplates;
 	struct playbook *book;    /* what the prompt advised; NULL without a prompt */
+	struct plateau plateau;   /* before parent_load: it may choose another parent */
 	int same_ok;              /* a candidate equal to its parent is accepted */
 	int decided;              /* a proposer has set the verdict: nothing more to do */
 	int no_room;              /* it failed for want of budget or of room in the model's window */

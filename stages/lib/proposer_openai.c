@@ -49,6 +49,7 @@ static int load_profile(struct asking *a, struct err *e)
 	if (run_num(r, "max_usd", 0) > 0 && (isnan(a->pr.price_in) || isnan(a->pr.price_out)))
 		return err_set(e, EX_NOENV, "MAX_USD is set, but profile %s has no prices to count with: "
 			       "write them into %s/%s.json", a->pr.name, PROFILE_DIR, a->pr.name);
+	a->pr.widened = a->p->plateau.widen > 0;
 	out = run_int(r, "max_reply_tokens", 0);
 	if (out > 0)
 		a->pr.max_tokens = out;
@@ -70,6 +71,8 @@ static void note_params(struct asking *a)
 	jw_bool(&w, "stream", a->pr.stream);
 	if (a->pr.extra)
 		jw_item(&w, "extra", a->pr.extra);
+	if (a->pr.widened && a->pr.widen)
+		jw_item(&w, "widen", a->pr.widen);
 	jw_int(&w, "prompt_tokens_estimate", a->q.tokens);
 	jw_int(&w, "prompt_shed", a->q.shed);
 	jw_end(&w);

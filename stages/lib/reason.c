@@ -147,6 +147,7 @@ static const struct reason table[] = {
 	{"propose.missing_file", "the reply announces a file and does not give it"},
 	{"propose.no_files", "the reply gives neither kernel.cu nor plan.json"},
 	{"propose.no_replies_left", "no recorded reply is left to replay"},
+	{"propose.plateau", "too many trials in a row were not kept: the search has ended"},
 	{"propose.refused", "the model declined"},
 	{"propose.space_done", "every legal configuration of the tunables has been tried"},
 	{"propose.timeout", "no reply arrived in time"},

@@ -142,7 +142,7 @@ static int roll_log(const struct closed *c, struct err *e)
 {
 	static const char *const keys[] = {"item", "hypothesis", "parent", "ratio", "ratio_lo95",
 		"ratio_hi95", "ratio_baseline", "ratio_baseline_lo95", "ratio_baseline_hi95",
-		"charged", "spent", "relies", "repairs", "first_error"};
+		"charged", "spent", "relies", "repairs", "first_error", "playbook_item", "plateau"};
 	long last;
 	if (tail_number(LOG, &last, e))
 		return -1;

@@ -44,15 +44,19 @@ static void count_repairs(struct summary *s, const struct verdict_in *in)
 static void count(struct summary *s, const struct verdict_in *in)
 {
 	const char *text = in->message;
-	int done = strcmp(in->code, "propose.space_done") == 0;
+	int over = strcmp(in->code, "propose.plateau") == 0;
+	int done = over || strcmp(in->code, "propose.space_done") == 0;
+	const char *state = json_get_str(json_get(in->data, "plateau"), "state", "");
 	if (!done && (in->kind == V_REJECT || in->kind == V_INCONCLUSIVE))
 		clusters_add(&s->clusters, in->code, text);
 	s->closed++;
 	count_repairs(s, in);
-	s->space_done += done;
+	s->space_done += done && !over;
+	s->plateaued += over;
+	s->widened += strcmp(state, "widened") == 0;
 	if (done && strncmp(text, "a0/propose: ", 12) == 0)
 		text += 12;
-	if (done || (in->kind != V_PASS && !s->space_done))
+	if (done || (in->kind != V_PASS && !s->space_done && !s->plateaued))
 		snprintf(s->words, sizeof s->words, "%s", text);
 	switch (in->kind) {
 	case V_PASS:
@@ -100,6 +104,7 @@ void summary_read(const struct run *r, struct summary *s)
 		if (champion)
 			snprintf(s->champion, sizeof s->champion, "%s",
 				 json_get_str(champion, "trial", ""));
+		s->dry = (int)json_get_num(json_get(after, "plateau"), "dry", 0);
 		s->best_ratio = after ? json_get_num(after, "best_ratio", 0) : 0;
 		verdict_in_free(&in);
 	}
@@ -188,6 +193,11 @@ void summary_rows(const struct run *r, const struct summary *s)
 	if (s->space_done)
 		printf("  space     done after %d of %lld trials: %s\n", s->closed - s->space_done,
 		       (long long)r->n, s->words);
+	else if (s->plateaued)
+		printf("  plateau   stopped after %d of %lld trials: %s\n", s->closed - s->plateaued, (long long)r->n, s->words);
+	else if (run_int(r, "plateau", 0) > 0)
+		printf("  plateau   %d trial%s since the last keep, %d widened; the search widens at %lld\n", s->dry,
+		       s->dry == 1 ? "" : "s", s->widened, (long long)run_int(r, "plateau", 0));
 	else if (r->n == 1 && s->closed && !s->kept)
 		printf("  because   %s\n", s->words);
 	if (*s->champion && s->best_ratio > 0)

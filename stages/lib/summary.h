@@ -18,6 +18,9 @@
 struct summary {
 	int closed, kept, rejected, inconclusive, invalid;
 	int space_done;     /* trials that found nothing left to try */
+	int plateaued;      /* trials that PLATEAU ended */
+	int widened;        /* trials proposed while it widened the search */
+	int dry;            /* charged trials since the last keep, by the newest closed trial; with PLATEAU */
 	char words[400];    /* of the newest of these; of a run of one trial: why it was not kept */
 	cJSON *reasons;     /* object: code -> count, of trials not kept */
 	struct clusters clusters; /* of the trials rejected or inconclusive; the first message of each is shown */
