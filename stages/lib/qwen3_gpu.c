@@ -71,7 +71,9 @@ static int copy_all(struct load *l, struct err *e)
 	work(l);
 	for (int i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
-	const int failed = atomic_load(&l->failed);
+	int failed = atomic_load(&l->failed);
+	if (!failed)
+		failed = cu.CtxSynchronize();
 	return failed ? cuda_fail(e, "copy of the model's weights to the GPU", failed) : 0;
 }
 
@@ -144,6 +146,8 @@ int qwen3_gpu_angles(struct qwen3_gpu *g, int n, struct err *e)
 		r = cu.MemcpyHtoD(g->cosine, c, bytes);
 	if (r == CUDA_OK)
 		r = cu.MemcpyHtoD(g->sine, s, bytes);
+	if (r == CUDA_OK)
+		r = cu.CtxSynchronize(); /* our stream does not wait for the one that copies */
 	free(c);
 	free(s);
 	if (r != CUDA_OK)
