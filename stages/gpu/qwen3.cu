@@ -105,8 +105,8 @@ KERNEL ts_qwen3_norm(bf16 *part, u64 stride, int parts, float *x, const float *y
 
 /* A block a head of a row: norm and rotation (w NULL: neither), from [row][head] to [sequence][head][span], where the chunk's
  * first token lies at `at`; `position` is that token's. */
-KERNEL ts_qwen3_heads(float *to, const float *from, const bf16 *w, const float *cosine, const float *sine, int heads, int d,
-		      int chunk, int span, int at, int position, double eps, int rounds)
+KERNEL ts_qwen3_heads(float *to, const float *from, const bf16 *w, const float *cosine, const float *sine, int heads,
+		      int d, int chunk, int span, int at, int position, double eps, int rounds)
 {
 	__shared__ double room[THREADS];
 	const int head = (int)(blockIdx.x % (unsigned)heads), row = (int)(blockIdx.x / (unsigned)heads), half = d / 2;
@@ -166,6 +166,18 @@ KERNEL ts_qwen3_join(bf16 *part, u64 stride, int parts, const float *from, int h
 	const u64 k = i % (u64)d, head = i / (u64)d % (u64)heads, row = i / (u64)d / (u64)heads;
 	const u64 b = row / (u64)chunk, t = row % (u64)chunk;
 	split(part, stride, parts, i, rounded(from[((b * (u64)heads + head) * (u64)chunk + t) * (u64)d + k], rounds));
+}
+
+/* y = the sum of `parts` pieces of count, the last and smallest first. */
+KERNEL ts_qwen3_sum(float *y, const float *piece, int parts, u64 count)
+{
+	const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= count)
+		return;
+	float sum = piece[(u64)(parts - 1) * count + i];
+	for (int p = parts - 2; p >= 0; p--)
+		sum = sum + piece[(u64)p * count + i];
+	y[i] = sum;
 }
 
 KERNEL ts_qwen3_silu(bf16 *part, u64 stride, int parts, const float *gate, const float *up, u64 count, int rounds)

@@ -162,7 +162,8 @@ static int kernels(struct qwen3_gpu *g, struct err *e)
 {
 	static const char *const file[] = {"qwen3.cu"};
 	static const char *const name[K_KERNELS] = {"ts_qwen3_embed", "ts_qwen3_norm", "ts_qwen3_heads", "ts_qwen3_softmax",
-						    "ts_qwen3_join",  "ts_qwen3_silu", "ts_qwen3_said"};
+						    "ts_qwen3_join",  "ts_qwen3_silu", "ts_qwen3_sum",
+						    "ts_qwen3_said"};
 	struct buf cubin = BUF_INIT;
 	char arch[16];
 	int rc = gpu_source_arch(g->dev, arch, e);

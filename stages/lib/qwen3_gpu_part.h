@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-enum qwen3_kernel { K_EMBED, K_NORM, K_HEADS, K_SOFTMAX, K_JOIN, K_SILU, K_SAID, K_KERNELS };
+enum qwen3_kernel { K_EMBED, K_NORM, K_HEADS, K_SOFTMAX, K_JOIN, K_SILU, K_SUM, K_SAID, K_KERNELS };
 
 /* Tensors of a layer in the order of qwen3_tensor. */
 enum { W_INPUT_NORM, W_Q, W_K, W_V, W_Q_NORM, W_K_NORM, W_O, W_POST_NORM, W_GATE, W_UP, W_DOWN, W_LAYER };
@@ -40,9 +40,9 @@ struct qwen3_pass {
 	int rounds, parts;          /* see stages/gpu/qwen3.cu */
 	int batch, room;            /* sequences; positions of each */
 	int chunk, rows_of_logits;  /* positions at once; rows that fit */
-	size_t scores, stride;      /* elements: that fit; between parts */
+	size_t scores, widest;      /* elements: of scores that fit; of the widest row that is split */
 	CUdeviceptr base;
-	CUdeviceptr x, y, q, k, v, turned, mixed, gate, up, part, score, keys, values, ids, token, said, logits;
+	CUdeviceptr x, y, q, k, v, turned, mixed, gate, up, part, pieces, score, keys, values, ids, token, said, logits;
 };
 
 /* At most `batch` sequences, as many as fit: p->batch. EX_AGAIN when not even one does. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 3, TOKENS = 8192, ALIGN = 256 };
+enum { PARTS = 3, TOKENS = 8192, FEW = 64, ALIGN = 256 };
 static const size_t SCORES = (size_t)1 << 30, LOGITS = (size_t)256 << 20; /* bytes at once, one row at least */
 
 static size_t most(size_t a, size_t b)
@@ -48,7 +48,7 @@ static size_t lay(struct qwen3_pass *p, int batch)
 	p->scores = each * (size_t)at_most(SCORES, each * 4, batch);
 	const size_t t = (size_t)batch * (size_t)p->chunk;
 	p->rows_of_logits = at_most(LOGITS, (size_t)c->vocab * 4, (int)t);
-	p->stride = t * most(most(h, qn), m);
+	p->widest = most(most(h, qn), m);
 	p->x = carve(&at, t * h, 4);
 	p->y = carve(&at, t * h, 4);
 	p->q = carve(&at, t * qn, 4);
@@ -58,7 +58,8 @@ static size_t lay(struct qwen3_pass *p, int batch)
 	p->mixed = carve(&at, t * qn, 4);
 	p->gate = carve(&at, t * m, 4);
 	p->up = carve(&at, t * m, 4);
-	p->part = carve(&at, p->stride * (size_t)p->parts, 2);
+	p->part = carve(&at, t * p->widest * (size_t)p->parts, 2);
+	p->pieces = carve(&at, (t < FEW ? t : FEW) * (size_t)p->parts * most(p->widest, (size_t)c->vocab), 4);
 	p->score = carve(&at, p->scores, 4);
 	p->keys = carve(&at, (size_t)c->layers * (size_t)batch * room * kn, 4);
 	p->values = carve(&at, (size_t)c->layers * (size_t)batch * room * kn, 4);
@@ -72,7 +73,7 @@ static size_t lay(struct qwen3_pass *p, int batch)
 static void move(struct qwen3_pass *p)
 {
 	CUdeviceptr *const all[] = {&p->x, &p->y, &p->q, &p->k, &p->v, &p->turned, &p->mixed, &p->gate, &p->up, &p->part,
-				    &p->score, &p->keys, &p->values, &p->ids, &p->token, &p->said, &p->logits};
+				    &p->pieces, &p->score, &p->keys, &p->values, &p->ids, &p->token, &p->said, &p->logits};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		*all[i] += p->base;
 }
@@ -130,20 +131,46 @@ static uint32_t threads_for(int n, uint32_t limit)
 	return t;
 }
 
-/* y[tokens, out] = (the parts' sum)[tokens, in] w[out, in]^T; `first` token of the parts. The small parts come first. */
-static int matrix(struct qwen3_pass *p, CUdeviceptr y, CUdeviceptr w, int tokens, int out, int in, int first, struct err *e)
+/* Elements between the parts of `rows` rows of n: few rows lie one part behind the other, so that one product with all of
+ * them reads the weights once. */
+static uint64_t stride(const struct qwen3_pass *p, int rows, int n)
 {
-	const float one = 1, zero = 0;
-	for (int i = p->parts - 1; i >= 0; i--) {
-		const CUdeviceptr x = p->part + 2 * ((size_t)i * p->stride + (size_t)first * (size_t)in);
-		int s = cublas.GemmEx(p->g->blas, CUBLAS_T, CUBLAS_N, out, tokens, in, &one, (const void *)(uintptr_t)w,
-				      CUBLAS_BF16, in, (const void *)(uintptr_t)x, CUBLAS_BF16, in,
-				      i == p->parts - 1 ? &zero : &one, (void *)(uintptr_t)y, CUBLAS_F32, out,
-				      CUBLAS_SUM_F32, CUBLAS_CHOOSE);
-		if (s != CUBLAS_OK)
-			return cublas_fail(e, "cublasGemmEx", s);
+	return rows <= FEW ? (uint64_t)rows * (uint64_t)n : (uint64_t)p->batch * (uint64_t)p->chunk * (uint64_t)p->widest;
+}
+
+static int product(struct qwen3_pass *p, CUdeviceptr y, CUdeviceptr w, CUdeviceptr x, int rows, int out, int in, float keep,
+		   struct err *e)
+{
+	const float one = 1;
+	int s = cublas.GemmEx(p->g->blas, CUBLAS_T, CUBLAS_N, out, rows, in, &one, (const void *)(uintptr_t)w, CUBLAS_BF16, in,
+			      (const void *)(uintptr_t)x, CUBLAS_BF16, in, &keep, (void *)(uintptr_t)y, CUBLAS_F32, out,
+			      CUBLAS_SUM_F32, CUBLAS_CHOOSE);
+	return s == CUBLAS_OK ? 0 : cublas_fail(e, "cublasGemmEx", s);
+}
+
+/* y[many, out] = (the parts' sum)[many, in] w[out, in]^T, for `many` from `first` of the rows that were split; small parts
+ * come first. */
+static int matrix_of(struct qwen3_pass *p, CUdeviceptr y, CUdeviceptr w, int rows, int first, int many, int out, int in,
+		     struct err *e)
+{
+	const uint64_t apart = stride(p, rows, in), begin = (uint64_t)first * (uint64_t)in;
+	uint64_t count = (uint64_t)many * (uint64_t)out;
+	if (p->parts > 1 && many == rows && rows <= FEW) {
+		void *args[] = {&y, &p->pieces, &p->parts, &count};
+		return product(p, p->pieces, w, p->part, rows * p->parts, out, in, 0, e) ||
+				       launch(p, K_SUM, (size_t)(count + 255) / 256, 256, args, e)
+			       ? -1
+			       : 0;
 	}
+	for (int i = p->parts - 1; i >= 0; i--)
+		if (product(p, y, w, p->part + 2 * ((uint64_t)i * apart + begin), many, out, in, i < p->parts - 1, e))
+			return -1;
 	return 0;
+}
+
+static int matrix(struct qwen3_pass *p, CUdeviceptr y, CUdeviceptr w, int rows, int out, int in, struct err *e)
+{
+	return matrix_of(p, y, w, rows, 0, rows, out, in, e);
 }
 
 /* `add` 0: x as it is; else x += y first. */
@@ -152,8 +179,8 @@ static int norm(struct qwen3_pass *p, CUdeviceptr w, int rows, int add, int take
 	int n = p->g->m->c.hidden;
 	double eps = p->g->m->c.eps;
 	CUdeviceptr y = add ? p->y : 0;
-	uint64_t stride = p->stride;
-	void *args[] = {&p->part, &stride, &p->parts, &p->x, &y, &w, &n, &eps, &take, &per, &first, &p->rounds};
+	uint64_t apart = stride(p, rows, n);
+	void *args[] = {&p->part, &apart, &p->parts, &p->x, &y, &w, &n, &eps, &take, &per, &first, &p->rounds};
 	return launch(p, K_NORM, (size_t)rows, threads_for(n, 256), args, e);
 }
 
@@ -197,8 +224,9 @@ static int attend(struct qwen3_pass *p, CUdeviceptr keys, CUdeviceptr values, in
 static int join(struct qwen3_pass *p, int n, struct err *e)
 {
 	int d = p->g->m->c.head_dim, count = p->g->m->c.heads;
-	uint64_t all = (uint64_t)p->batch * (uint64_t)n * (uint64_t)count * (uint64_t)d, stride = p->stride;
-	void *args[] = {&p->part, &stride, &p->parts, &p->mixed, &count, &d, &n, &all, &p->rounds};
+	uint64_t all = (uint64_t)p->batch * (uint64_t)n * (uint64_t)count * (uint64_t)d;
+	uint64_t apart = stride(p, p->batch * n, count * d);
+	void *args[] = {&p->part, &apart, &p->parts, &p->mixed, &count, &d, &n, &all, &p->rounds};
 	return launch(p, K_JOIN, (size_t)(all + 255) / 256, 256, args, e);
 }
 
@@ -209,8 +237,8 @@ static int attention(struct qwen3_pass *p, int layer, int at, int n, struct err 
 	const int rows = p->batch * n, d = c->head_dim, qn = c->heads * d, kn = c->kv_heads * d, h = c->hidden;
 	const size_t cache = (size_t)layer * (size_t)p->batch * (size_t)p->room * (size_t)kn * 4;
 	const CUdeviceptr keys = p->keys + cache, values = p->values + cache;
-	if (norm(p, w[W_INPUT_NORM], rows, layer > 0, n, n, 0, e) || matrix(p, p->q, w[W_Q], rows, qn, h, 0, e) ||
-	    matrix(p, p->k, w[W_K], rows, kn, h, 0, e) || matrix(p, p->v, w[W_V], rows, kn, h, 0, e) ||
+	if (norm(p, w[W_INPUT_NORM], rows, layer > 0, n, n, 0, e) || matrix(p, p->q, w[W_Q], rows, qn, h, e) ||
+	    matrix(p, p->k, w[W_K], rows, kn, h, e) || matrix(p, p->v, w[W_V], rows, kn, h, e) ||
 	    heads(p, p->turned, p->q, w[W_Q_NORM], c->heads, n, 0, at, n, e) ||
 	    heads(p, keys, p->k, w[W_K_NORM], c->kv_heads, p->room, at, at, n, e) ||
 	    heads(p, values, p->v, 0, c->kv_heads, p->room, at, at, n, e))
@@ -219,7 +247,7 @@ static int attention(struct qwen3_pass *p, int layer, int at, int n, struct err 
 	for (int s = 0; s < p->batch; s += together)
 		if (attend(p, keys, values, s, p->batch - s < together ? p->batch - s : together, at, n, e))
 			return -1;
-	return join(p, n, e) || matrix(p, p->y, w[W_O], rows, h, qn, 0, e) ? -1 : 0;
+	return join(p, n, e) || matrix(p, p->y, w[W_O], rows, h, qn, e) ? -1 : 0;
 }
 
 static int mlp(struct qwen3_pass *p, int layer, int n, struct err *e)
@@ -227,12 +255,12 @@ static int mlp(struct qwen3_pass *p, int layer, int n, struct err *e)
 	const struct qwen3_config *c = &p->g->m->c;
 	const CUdeviceptr *w = p->g->w + 1 + layer * W_LAYER;
 	const int rows = p->batch * n, h = c->hidden, m = c->intermediate;
-	uint64_t all = (uint64_t)rows * (uint64_t)m, stride = p->stride;
-	void *args[] = {&p->part, &stride, &p->parts, &p->gate, &p->up, &all, &p->rounds};
-	return norm(p, w[W_POST_NORM], rows, 1, n, n, 0, e) || matrix(p, p->gate, w[W_GATE], rows, m, h, 0, e) ||
-			       matrix(p, p->up, w[W_UP], rows, m, h, 0, e) ||
+	uint64_t all = (uint64_t)rows * (uint64_t)m, apart = stride(p, rows, m);
+	void *args[] = {&p->part, &apart, &p->parts, &p->gate, &p->up, &all, &p->rounds};
+	return norm(p, w[W_POST_NORM], rows, 1, n, n, 0, e) || matrix(p, p->gate, w[W_GATE], rows, m, h, e) ||
+			       matrix(p, p->up, w[W_UP], rows, m, h, e) ||
 			       launch(p, K_SILU, (size_t)(all + 255) / 256, 256, args, e) ||
-			       matrix(p, p->y, w[W_DOWN], rows, h, m, 0, e)
+			       matrix(p, p->y, w[W_DOWN], rows, h, m, e)
 		       ? -1
 		       : 0;
 }
@@ -255,8 +283,8 @@ int qwen3_pass_layers(struct qwen3_pass *p, const int32_t *ids, int at, int n, s
 
 /* ---- the head ---- */
 
-/* Rows [from, from + many) of those asked: their logits, and what is said of them. */
-static int some(struct qwen3_pass *p, int from, int many, const int32_t *token, struct engine_said *said, float *logits,
+/* Of the rows asked [from, from + many): their logits, and what is said of them. */
+static int some(struct qwen3_pass *p, int rows, int from, int many, const int32_t *token, struct engine_said *said, float *logits,
 		struct err *e)
 {
 	const struct qwen3_config *c = &p->g->m->c;
@@ -265,7 +293,7 @@ static int some(struct qwen3_pass *p, int from, int many, const int32_t *token, 
 	double least = ENGINE_MARGIN_LEAST;
 	void *args[] = {&p->said, &p->logits, &p->token, &n, &least};
 	CUresult r = CUDA_OK;
-	if (matrix(p, p->logits, p->g->w[1 + c->layers * W_LAYER + 1], many, n, c->hidden, from, e))
+	if (matrix_of(p, p->logits, p->g->w[1 + c->layers * W_LAYER + 1], rows, from, many, n, c->hidden, e))
 		return -1;
 	if (logits)
 		r = cu.MemcpyDtoHAsync(logits + f * vocab, p->logits, m * vocab * sizeof *logits, p->g->stream);
@@ -288,6 +316,6 @@ int qwen3_pass_head(struct qwen3_pass *p, int n, int last, const int32_t *token,
 	const int rows = p->batch * last;
 	int rc = norm(p, p->g->w[1 + p->g->m->c.layers * W_LAYER], rows, 1, last, n, n - last, e);
 	for (int r = 0; r < rows && rc == 0; r += p->rows_of_logits)
-		rc = some(p, r, rows - r < p->rows_of_logits ? rows - r : p->rows_of_logits, token, said, logits, e);
+		rc = some(p, rows, r, rows - r < p->rows_of_logits ? rows - r : p->rows_of_logits, token, said, logits, e);
 	return rc;
 }
