@@ -5,19 +5,20 @@
  */
 #include "engine_build.h"
 
+#include "engine_build_part.h"
 #include "engine_files.h"
 #include "file.h"
 #include "spawn.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROGRAM_MOST = 64 << 20, LOG_MOST = 16 << 10, CPU_S = 120 };
-#define MEMORY (UINT64_C(4) << 30)
+enum { PROGRAM_MOST = 64 << 20, LOG_MOST = 16 << 10 };
 
 static int by_name(const void *a, const void *b)
 {
@@ -39,11 +40,6 @@ void engine_files_sha(struct engine_file *file, int n, char out[HASH_HEX])
 	buf_free(&all);
 }
 
-static int is_unit(const char *name)
-{
-	return strcmp(name + strlen(name) - 2, ".c") == 0;
-}
-
 /* The folder of the programs of this build, with a slash. */
 static int bin_dir(char dir[PATH_MAX], struct err *e)
 {
@@ -53,10 +49,19 @@ static int bin_dir(char dir[PATH_MAX], struct err *e)
 	return 0;
 }
 
+static int protocol_path(char path[2 * PATH_MAX], struct err *e)
+{
+	char bin[PATH_MAX];
+	if (bin_dir(bin, e))
+		return -1;
+	snprintf(path, 2 * PATH_MAX, "%s../../stages/engine/engine_protocol.h", bin);
+	return 0;
+}
+
 /* DIR/src: ours, for reading. DIR/out: the compiler's. */
 static int folder_fill(const char *dir, const struct engine_file *file, int n, struct err *e)
 {
-	char path[PATH_MAX], from[2 * PATH_MAX], bin[PATH_MAX];
+	char path[PATH_MAX], from[2 * PATH_MAX];
 	static const char *const FOLDER[] = {"src", "src/kernels", "out"};
 	chmod(dir, 0711); /* the compiler may be another user and has to pass through */
 	for (int i = 0; i < 3; i++) {
@@ -71,89 +76,133 @@ static int folder_fill(const char *dir, const struct engine_file *file, int n, s
 		if (file_write(path, buf_str(&file[i].text), file[i].text.len, 0644, e))
 			return -1;
 	}
-	if (bin_dir(bin, e))
-		return -1;
-	snprintf(from, sizeof from, "%s../../stages/engine/engine_protocol.h", bin);
 	snprintf(path, sizeof path, "%s/src/engine_protocol.h", dir);
-	return file_copy(from, path, e);
+	return protocol_path(from, e) ? -1 : file_copy(from, path, e);
 }
 
-static void refuse(struct engine_built *b, const struct spawn_result *r)
+static void refuse(const struct engine_job *j, struct engine_built *b, const struct spawn_result *r)
 {
 	const char *code = "compile.error", *text = "the compiler rejects the engine";
-	if (r->timed_out || r->user_s + r->sys_s >= 0.5 * CPU_S)
+	if (r->timed_out || r->user_s + r->sys_s >= 0.5 * (double)j->cpu_s)
 		code = "compile.timeout", text = "the compiler used up its time";
-	else if (r->max_rss >= MEMORY / 5 * 2)
+	else if (r->max_rss >= j->memory / 5 * 2)
 		code = "compile.limit", text = "the compiler ran out of memory";
-	else if (r->signal || r->code == 4) /* of gcc's internal errors */
+	else if (r->signal || r->code == j->crash)
 		code = "compile.crash", text = "the compiler crashed";
 	snprintf(b->code, sizeof b->code, "%s", code);
 	snprintf(b->message, sizeof b->message, "%s", text);
 }
 
-/* The compiler's words without the folder it worked in, which is another each time. */
-static void take_log(struct engine_built *b, const char *src, struct buf *said)
+/* `said` without a folder and the slash behind it. */
+static void without(struct buf *said, const char *folder)
 {
-	const size_t n = strlen(src);
+	const size_t n = strlen(folder);
+	struct buf out = BUF_INIT;
 	const char *at = buf_str(said), *end = at + said->len, *hit;
-	while ((hit = memmem(at, (size_t)(end - at), src, n))) {
-		buf_add(&b->log, at, (size_t)(hit - at));
+	while ((hit = memmem(at, (size_t)(end - at), folder, n))) {
+		buf_add(&out, at, (size_t)(hit - at));
 		at = hit + n + (hit + n < end && hit[n] == '/');
 	}
-	buf_add(&b->log, at, (size_t)(end - at));
+	buf_add(&out, at, (size_t)(end - at));
 	buf_free(said);
+	*said = out;
 }
 
-static int compile(const char *dir, const struct engine_file *file, int n, struct engine_built *b, struct err *e)
+/* The compiler's words without the folders it worked in, which are others each time. */
+static void take_log(struct engine_built *b, const struct engine_job *j, struct buf *said)
 {
-	const char *argv[ENGINE_FILES + 24] = {"gcc", "-o"};
-	static char unit[ENGINE_FILES][PATH_MAX]; /* whole: inside, the working folder is another */
-	char src[PATH_MAX - 80], out[PATH_MAX], program[PATH_MAX], tmp[PATH_MAX + 8], map[PATH_MAX + 32], include[PATH_MAX];
-	int k = 3;
-	snprintf(src, sizeof src, "%s/src", dir);
-	snprintf(out, sizeof out, "%s/out", dir);
-	snprintf(program, sizeof program, "%s/out/engine", dir);
-	snprintf(tmp, sizeof tmp, "TMPDIR=%s", out);
-	snprintf(map, sizeof map, "-ffile-prefix-map=%s=/src", src); /* the same bytes wherever this lies */
-	snprintf(include, sizeof include, "-I%s", src);
-	argv[2] = program;
-	const char *const flags[] = {"-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-frandom-seed=0", map, include};
-	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-		argv[k++] = flags[i];
+	without(said, j->src);
+	without(said, j->out);
+	b->log = *said;
+	*said = (struct buf)BUF_INIT;
+}
+
+/* ---- C ---- */
+
+static void job_c(struct engine_job *j, const struct engine_file *file, int n)
+{
+	static const char *const FLAGS[] = {"gcc", "-o", "OUT", "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast",
+					    "-frandom-seed=0"};
+	for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+		engine_job_arg(j, "%s", i == 2 ? j->program : FLAGS[i]);
+	engine_job_arg(j, "-ffile-prefix-map=%s=/src", j->src); /* the same bytes wherever this lies */
+	engine_job_arg(j, "-I%s", j->src);
+	engine_job_units(j, file, n, ".c");
+	engine_job_arg(j, "-lm");
+	engine_job_arg(j, "-lpthread");
+	j->memory = UINT64_C(4) << 30;
+	j->cpu_s = 120;
+	j->crash = 4; /* of gcc's internal errors */
+}
+
+/* ---- one compile ---- */
+
+void engine_job_arg(struct engine_job *j, const char *format, ...)
+{
+	va_list v;
+	va_start(v, format);
+	vsnprintf(j->text[j->argc], sizeof j->text[0], format, v);
+	va_end(v);
+	j->argv[j->argc] = j->text[j->argc];
+	if (j->argc < ENGINE_JOB_ARGS - 1)
+		j->argc++;
+	j->argv[j->argc] = NULL;
+}
+
+/* Whole: inside, the working folder is another. */
+void engine_job_units(struct engine_job *j, const struct engine_file *file, int n, const char *tail)
+{
 	for (int i = 0; i < n; i++)
-		if (is_unit(file[i].name)) {
-			snprintf(unit[i], sizeof unit[i], "%s/%s", src, file[i].name);
-			argv[k++] = unit[i];
-		}
-	argv[k++] = "-lm";
-	argv[k++] = "-lpthread";
+		if (strcmp(file[i].name + strlen(file[i].name) - strlen(tail), tail) == 0)
+			engine_job_arg(j, "%s/%s", j->src, file[i].name);
+}
+
+static int run_job(const struct engine_job *j, struct engine_built *b, struct err *e)
+{
+	char tmp[PATH_MAX + 8];
 	/* /usr holds no home and no secret; by their own names, so that there is one command line with namespaces and without */
 	const struct confine_path paths[] = {
 		{"/usr", NULL, CONFINE_EXEC, 0}, {"/lib", NULL, CONFINE_EXEC, 0}, {"/lib64", NULL, CONFINE_EXEC, 0},
 		{"/bin", NULL, CONFINE_EXEC, 0}, {"/etc/ld.so.cache", NULL, CONFINE_READ, 0},
 		{"/etc/alternatives", NULL, CONFINE_READ, 0}, {"/dev/null", NULL, CONFINE_WRITE, 0},
-		{src, NULL, CONFINE_READ, 0}, {out, NULL, CONFINE_WRITE, 0},
+		{j->src, NULL, CONFINE_READ, 0}, {j->out, NULL, CONFINE_WRITE, 0}, {j->tools, NULL, CONFINE_EXEC, 0},
 	};
+	const size_t n = sizeof paths / sizeof *paths;
 	const struct confine f = {
-		.calls = CONFINE_CALLS_BOX, .paths = paths, .path_count = sizeof paths / sizeof *paths, .namespaces = CONFINE_NS_ALL,
-		.limits = {.space = MEMORY, .cpu_s = CPU_S, .file_bytes = PROGRAM_MOST, .files = 256, .processes = 512,
+		.calls = CONFINE_CALLS_BOX, .paths = paths, .path_count = j->tools[0] ? n : n - 1, .namespaces = CONFINE_NS_ALL,
+		.limits = {.space = j->memory, .cpu_s = j->cpu_s, .file_bytes = PROGRAM_MOST, .files = 256, .processes = 512,
 			   .stack = 64u << 20},
 	};
 	const struct spawn_request q = {
-		.argv = argv, .env = (const char *const[]){"PATH=" SPAWN_PATH, "LC_ALL=C", tmp, NULL}, .cwd = "/",
-		.err = SPAWN_CAPTURE, .err_cap = LOG_MOST, .wall_s = 2.0 * CPU_S, .confine = &f,
+		.argv = j->argv, .env = (const char *const[]){"PATH=" SPAWN_PATH, "LC_ALL=C", tmp, NULL}, .cwd = "/",
+		.out = SPAWN_NULL, .err = SPAWN_CAPTURE, .err_cap = LOG_MOST, .wall_s = 2.0 * (double)j->cpu_s, .confine = &f,
 	};
 	struct spawn_result r;
+	snprintf(tmp, sizeof tmp, "TMPDIR=%s", j->out);
 	if (spawn_run(&q, &r, e))
 		return -1;
 	b->ok = r.code == 0;
 	if (!b->ok)
-		refuse(b, &r);
+		refuse(j, b, &r);
 	snprintf(b->isolation, sizeof b->isolation, "%s", r.layers);
-	take_log(b, src, &r.err);
-	r.err = (struct buf)BUF_INIT;
+	take_log(b, j, &r.err);
 	spawn_result_free(&r);
 	return 0;
+}
+
+static int compile(const char *dir, const struct engine_file *file, int n, const struct toolkit *t, const char *arch,
+		   struct engine_built *b, struct err *e)
+{
+	static struct engine_job j;
+	memset(&j, 0, sizeof j);
+	snprintf(j.src, sizeof j.src, "%s/src", dir);
+	snprintf(j.out, sizeof j.out, "%s/out", dir);
+	snprintf(j.program, sizeof j.program, "%s/out/engine", dir);
+	if (t)
+		engine_job_cuda(&j, t, arch, file, n);
+	else
+		job_c(&j, file, n);
+	return run_job(&j, b, e);
 }
 
 /* What the compiler left is not to be trusted to be a file. */
@@ -180,11 +229,60 @@ static int take(const char *dir, const char *key, struct engine_built *b, struct
 	return rc;
 }
 
-int engine_build(struct engine_file *file, int n, struct engine_built *b, struct err *e)
+/* BUILD/engines/KEY of a program that is there, whole and by its hash. 1, or 0. */
+static int known(const char *key, struct engine_built *b)
 {
-	char dir[PATH_MAX - 128], key[HASH_HEX];
-	const char *t = getenv("TMPDIR");
+	char bin[PATH_MAX], path[2 * PATH_MAX];
+	struct buf sha = BUF_INIT;
+	struct err none;
+	if (bin_dir(bin, &none))
+		return 0;
+	snprintf(path, sizeof path, "%s../engines/%s/sha256", bin, key);
+	int yes = file_exists(path) && file_read(path, 4096, &sha, &none) == 0 && sha.len > HASH_HEX;
+	snprintf(path, sizeof path, "%s../engines/%s/engine", bin, key);
+	yes = yes && realpath(path, b->path) && hash_file(b->path, b->sha, &none) == 0 &&
+	      strncmp(buf_str(&sha), b->sha, HASH_HEX - 1) == 0;
+	if (yes)
+		snprintf(b->isolation, sizeof b->isolation, "%.*s", (int)(sha.len - HASH_HEX), buf_str(&sha) + HASH_HEX);
+	else
+		b->path[0] = '\0';
+	buf_free(&sha);
+	return yes;
+}
+
+/* Last: who finds it finds the program it is of. */
+static int remember(const struct engine_built *b, struct err *e)
+{
+	char *path = xasprintf("%.*s/sha256", (int)(strrchr(b->path, '/') - b->path), b->path);
+	char *text = xasprintf("%s %s", b->sha, b->isolation);
+	const int rc = file_write(path, text, strlen(text), 0644, e);
+	free(path);
+	free(text);
+	return rc;
+}
+
+static int make(struct engine_file *file, int n, const struct toolkit *t, const char *arch, const char *key,
+		struct engine_built *b, struct err *e)
+{
+	char dir[PATH_MAX - 128];
+	const char *tmp = getenv("TMPDIR");
 	struct err other;
+	snprintf(dir, sizeof dir, "%s/ts-engine-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return err_sys(e, "cannot make a folder for an engine");
+	int rc = folder_fill(dir, file, n, e);
+	if (rc == 0)
+		rc = compile(dir, file, n, t, arch, b, e);
+	if (rc == 0 && b->ok)
+		rc = take(dir, key, b, e);
+	dir_remove(dir, &other);
+	return rc;
+}
+
+int engine_build(struct engine_file *file, int n, const char *arch, struct engine_built *b, struct err *e)
+{
+	char key[HASH_HEX], protocol[2 * PATH_MAX];
+	struct toolkit t;
 	*b = (struct engine_built){.code = "ok"};
 	for (int i = 0; i < n; i++)
 		if (!engine_file_name_ok(file[i].name))
@@ -192,16 +290,16 @@ int engine_build(struct engine_file *file, int n, struct engine_built *b, struct
 	if (n < 1 || n > ENGINE_FILES)
 		return err_set(e, EX_BADINPUT, "an engine of %d files", n);
 	engine_files_sha(file, n, key);
-	snprintf(dir, sizeof dir, "%s/ts-engine-XXXXXX", t && t[0] == '/' ? t : "/tmp");
-	if (!mkdtemp(dir))
-		return err_sys(e, "cannot make a folder for an engine");
-	int rc = folder_fill(dir, file, n, e);
-	if (rc == 0)
-		rc = compile(dir, file, n, b, e);
-	if (rc == 0 && b->ok)
-		rc = take(dir, key, b, e);
-	dir_remove(dir, &other);
-	return rc;
+	if (!arch)
+		return make(file, n, NULL, NULL, key, b, e);
+	if (toolkit_find(&t, e) || protocol_path(protocol, e) || engine_cuda_key(&t, arch, protocol, key, e))
+		return -1;
+	if (known(key, b)) {
+		b->ok = 1;
+		return 0;
+	}
+	int rc = make(file, n, &t, arch, key, b, e);
+	return rc == 0 && b->ok ? remember(b, e) : rc;
 }
 
 void engine_built_free(struct engine_built *b)

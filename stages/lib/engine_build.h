@@ -1,12 +1,14 @@
 /*
- * engine_build.h - engine sources -> program, by the host's C compiler in confinement.
+ * engine_build.h - engine sources -> program, by the host's C compiler or the toolkit's nvcc, in confinement.
  *
- * The compiler sees the sources, engine_protocol.h and the system's headers and libraries; no repository, network or other
- * process. Options are fixed (ENGINE_BUILD_OPTIONS), so that two arms differ by their sources alone. A source that does not
- * compile is a result (ok 0, a reason code, the compiler's words); errors are ours or the machine's.
+ * The compiler sees the sources, engine_protocol.h, the system's headers and libraries and the toolkit; no repository, network
+ * or other process, and writes into one folder of its own. Options are fixed (ENGINE_BUILD_OPTIONS, ENGINE_CUDA_OPTIONS), so
+ * that two arms differ by their sources alone. A source that does not compile is a result (ok 0, a reason code, the
+ * compiler's words); errors are ours or the machine's.
  *
- * The program lies in BUILD/engines/KEY/engine, BUILD being the folder above this program's and KEY the hash of the sources. It is
- * made anew each time and moved into place whole; who runs the one before keeps it.
+ * The program lies in BUILD/engines/KEY/engine, BUILD being the folder above this program's and KEY the hash of the sources
+ * (CUDA: and of options, GPU architecture and toolkit). One in C is made anew each time and moved into place whole; who runs
+ * the one before keeps it. One in CUDA, which takes nvcc most of a minute, is made once: its hash lies beside it, written last.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,11 +24,12 @@
 #include <stddef.h>
 
 #define ENGINE_BUILD_OPTIONS "-std=gnu11 -O3 -march=native -ffp-contract=fast -lm -lpthread"
+#define ENGINE_CUDA_OPTIONS "-O3 -std=c++17 -arch=ARCH -lineinfo -cudart static -lcublas -lcublasLt -lcuda -lpthread"
 
 enum { ENGINE_FILES = 64, ENGINE_FILE_NAME = 64 };
 
 struct engine_file {
-	char name[ENGINE_FILE_NAME]; /* "engine.c", "kernels/NAME.c", "kernels/NAME.h" */
+	char name[ENGINE_FILE_NAME]; /* engine_files.h has the rule */
 	struct buf text;
 };
 
@@ -43,7 +46,8 @@ struct engine_built {
 /* Identity of a candidate of files: SHA-256 over "NAME\0HASH\n" of each, by name. Sorts `file`. */
 void engine_files_sha(struct engine_file *file, int n, char out[HASH_HEX]);
 
-int engine_build(struct engine_file *file, int n, struct engine_built *b, struct err *e);
+/* `arch`: of the GPU that a CUDA engine is for ("sm_90a"); NULL: an engine in C. EX_NOENV: no toolkit, or one without nvcc. */
+int engine_build(struct engine_file *file, int n, const char *arch, struct engine_built *b, struct err *e);
 void engine_built_free(struct engine_built *b);
 
 #endif

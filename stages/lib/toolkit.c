@@ -19,7 +19,7 @@
 enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 4, NEWEST_MAJOR = 13 };
 
 /* Below a root; the last two are where distributions put libraries. */
-static const char *const LIB_DIRS[] = {"lib64",
+const char *const TOOLKIT_LIB_DIRS[] = {"lib64",
 				       "lib",
 				       "targets/x86_64-linux/lib",
 				       "targets/sbsa-linux/lib",
@@ -41,7 +41,7 @@ static int library(const char *root, struct toolkit *t)
 	char path[PATH_MAX], real[PATH_MAX];
 	struct stat st;
 	for (const char *const *n = NAMES; *n; n++)
-		for (const char *const *d = LIB_DIRS; *d; d++) {
+		for (const char *const *d = TOOLKIT_LIB_DIRS; *d; d++) {
 			if (snprintf(path, sizeof path, "%s/%s/%s", root, *d, *n) >= PATH_MAX ||
 			    !realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode) ||
 			    copy(t->lib, sizeof t->lib, real))

@@ -23,6 +23,8 @@ struct toolkit {
 	char id[3 * 64 + 1024]; /* which library this is: path, size, time; part of every cache key */
 };
 
+extern const char *const TOOLKIT_LIB_DIRS[]; /* below a root, NULL at the end */
+
 int toolkit_find(struct toolkit *t, struct err *e);
 
 #endif
