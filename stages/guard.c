@@ -46,7 +46,7 @@ static const char HELP[] =
 	"its arguments, registers and shared memory checked against the plan at the same sizes. A source\n"
 	"that the host can emulate is built for that too; else coverage is `none`.\n"
 	"\n"
-	"An engine problem: engine.c and kernels/NAME.c or .h; the box makes artefact/engine of them.\n"
+	"An engine problem: engine.c (engine.cu) and kernels/; the box makes artefact/engine of them.\n"
 	"\n"
 	"reads   aK/propose.json, aK/candidate/, the run's spec, trials/index.tsv\n"
 	"writes  aK/guard.json, aK/guard.log, aK/artefact/ (emu-fast, emu-sanitize,\n"

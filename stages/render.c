@@ -217,6 +217,8 @@ static void source_read(const struct options *o, const char *base, const struct 
 					     "a1/candidate/kernel.cu", "a0/candidate/kernel.cu", NULL};
 	static const char *const engine[] = {"candidate/engine.c", "a2/candidate/engine.c",
 					     "a1/candidate/engine.c", "a0/candidate/engine.c", NULL};
+	static const char *const cuda[] = {"candidate/engine.cu", "a2/candidate/engine.cu",
+					   "a1/candidate/engine.cu", "a0/candidate/engine.cu", NULL};
 	static const char *const plan[] = {"candidate/plan.json", "a2/candidate/plan.json",
 					   "a1/candidate/plan.json", "a0/candidate/plan.json", NULL};
 	static const char *const patch[] = {"a2/candidate.patch", "a1/candidate.patch",
@@ -232,6 +234,8 @@ static void source_read(const struct options *o, const char *base, const struct 
 	s->file = "kernel.cu";
 	if (!(s->kernel = first_text(base, r->trial, kernel)) && (s->kernel = first_text(base, r->trial, engine)))
 		s->file = "engine.c";
+	if (!s->kernel && (s->kernel = first_text(base, r->trial, cuda)))
+		s->file = "engine.cu";
 	s->plan = first_text(base, r->trial, plan);
 	s->patch = first_text(base, r->trial, patch);
 }

@@ -96,6 +96,15 @@ static double engine_spread(int from, int n, int w, unsigned arm)
 	return (x[(int)ceil(0.9 * k) - 1] - x[(int)ceil(0.1 * k) - 1]) / middle(x, k);
 }
 
+/* Below what the machine can do? */
+static int engine_impossible(const cJSON *gates, int from, int n, int w)
+{
+	static double x[MAXC];
+	const cJSON *least = cJSON_GetArrayItem(json_get(gates, "floor_s"), w);
+	const int k = cJSON_IsNumber(least) ? engine_pick(-1, from, n, w, 1, 2, 2, x) : 0;
+	return k > 0 && middle(x, k) * 1.05 < least->valuedouble;
+}
+
 /* The verdict of a contest that passed. */
 static const char *engine_gated(const struct plan *p, const cJSON *contest, const cJSON *gates, const cJSON *engine)
 {
@@ -105,6 +114,8 @@ static const char *engine_gated(const struct plan *p, const cJSON *contest, cons
 	if (memory > 0 && json_get_num(engine, "memory_bytes", 0) > memory)
 		return "reject";
 	for (int w = 0; w < p->nw; w++) {
+		if (engine_impossible(gates, from, n, w))
+			return "inconclusive";
 		if (!(p->weight[w] > 0))
 			continue;
 		for (int i = 0; i < 4; i++) {

@@ -126,10 +126,15 @@ static void print_champion(const char *spec, const char *device)
 	printf("%s on %s: trial %s", spec, device, json_get_str(j, "trial", "?"));
 	if (ratio > 0)
 		printf(", %.3fx of the baseline", ratio);
-	snprintf(path, sizeof path, "champion/%.64s/%.64s/engine.c", spec, device);
-	const int engine = file_exists(path);
+	const char *file = "kernel.cu";
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "engine.cu" : "engine.c";
+		snprintf(path, sizeof path, "champion/%.64s/%.64s/%s", spec, device, name);
+		file = file_exists(path) ? name : file;
+	}
+	const int engine = strcmp(file, "kernel.cu") != 0;
 	printf("%s%s%s\n  champion/%s/%s/%s\n", *note && !engine ? " (" : "", engine ? "" : note, *note && !engine ? ")" : "",
-	       spec, device, engine ? "engine.c" : "kernel.cu");
+	       spec, device, file);
 	for (const cJSON *i = rules(data); i; i = i->next)
 		printf("  %s, %s: %s\n", json_get_str(j, "status", ""), json_get_str(i, "rule", ""),
 		       json_get_str(i, "words", ""));

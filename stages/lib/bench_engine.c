@@ -11,7 +11,6 @@
 #include "facts.h"
 #include "file.h"
 #include "json.h"
-#include "lane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,9 @@ static char names[SESSION_WORKLOADS][SPEC_NAME];
 static int build(struct engine_files *f, const char *what, struct engine_arm *a, struct err *e)
 {
 	struct engine_built made;
-	int rc = engine_build(f->file, f->n, &made, e);
+	if (engine_files_cuda(f) != setup.spec->cuda)
+		return err_set(e, EX_BADINPUT, "%s is in another language than the problem's", what);
+	int rc = engine_build(f->file, f->n, engine_files_cuda(f) ? setup.gpu.arch : NULL, &made, e);
 	if (rc == 0 && !made.ok)
 		rc = err_set(e, EX_HARNESS, "%s does not compile: %s", what, made.message);
 	if (rc == 0) {
@@ -135,11 +136,13 @@ static void plan(struct stage *s, struct engine_bench *b)
 	b->model = &setup.model;
 	b->margin = p->margin;
 	b->guard = p->guard;
-	b->limits = (struct engine_limits){p->gate_native, 1 + p->gate_champion, p->gate_spread,
-					   (uint64_t)(p->gate_memory * (double)p->memory_bytes)};
+	const double memory = p->cuda ? (double)setup.gpu.memory_bytes : (double)p->memory_bytes;
+	b->limits = (struct engine_limits){p->gate_native, 1 + p->gate_champion, p->gate_spread, (uint64_t)(p->gate_memory * memory),
+					   p->cuda, NULL, NULL};
 	b->load_s = p->load_s;
 	b->step_s = p->step_s;
 	b->memory = (uint64_t)p->memory_bytes;
+	b->gpu = p->cuda ? &setup.gpu : NULL;
 	memcpy(b->key, setup.key, sizeof b->key);
 	b->confirming = s->confirm;
 	b->preregister = preregister;
@@ -161,7 +164,7 @@ static void decide(struct stage *s, const struct engine_bench *b)
 		verdict_headline(&s->v, "%.3fx", ratio);
 }
 
-static int report(struct stage *s, struct engine_bench *b, const struct lane *lane, struct err *e)
+static int report(struct stage *s, struct engine_bench *b, struct err *e)
 {
 	const char *raw = s->confirm ? "confirm.raw" : "bench.raw";
 	const char *lines = s->confirm ? "confirm.engine.jsonl" : "bench.engine.jsonl";
@@ -172,31 +175,30 @@ static int report(struct stage *s, struct engine_bench *b, const struct lane *la
 		return -1;
 	decide(s, b);
 	verdict_isolation_list(&s->v, b->live.isolation);
-	lane_write(lane, &s->v.data, "lane");
+	lane_write(&setup.lane, &s->v.data, "lane");
 	engine_bench_write(b, raw, lines, &s->v.data);
 	return 0;
 }
 
 static int run(struct stage *s, struct err *e)
 {
-	struct lane lane = LANE_INIT;
 	if (strcmp(bench.arm[RAW_CANDIDATE].candidate, bench.arm[RAW_CHAMPION].candidate) == 0) {
 		verdict_set(&s->v, V_REJECT, s->confirm ? "confirm.below_margin" : "bench.below_margin",
 			    "this candidate is the champion itself");
 		return 0;
 	}
 	plan(s, &bench);
-	if (lane_exclusive(&lane, s->trial.device, e) != 0)
+	if (!setup.spec->cuda && lane_exclusive(&setup.lane, s->trial.device, e) != 0)
 		return -1;
 	int rc = engine_bench_measure(&bench, e);
-	lane_drop(&lane);
-	return rc ? rc : report(s, &bench, &lane, e);
+	lane_drop(&setup.lane);
+	return rc ? rc : report(s, &bench, e);
 }
 
 int bench_engine(struct stage *s, const char *text, size_t len, struct checker **c, struct err *e)
 {
-	if (device_class_of(s->trial.device) != DEVICE_EMU)
-		return err_set(e, EX_NOENV, "engines are timed on this machine's processor alone (DEVICE=emu)");
+	if (device_class_of(s->trial.device) == DEVICE_SIM)
+		return err_set(e, EX_NOENV, "engines are timed on a processor or a GPU, not on sim");
 	int rc = engine_setup(s, text, len, "engine", &setup, e);
 	if (rc == 0)
 		rc = add_arms(s, &bench, e);

@@ -11,6 +11,8 @@
 #include "engine_power.h"
 #include "engine_rig.h"
 #include "engine_setup.h"
+#include "gpu.h"
+#include "lane.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +25,8 @@ struct proofs {
 	struct engine_built built;
 	uint8_t key[32];
 	int failures;
+	struct gpu gpu;   /* of a problem in CUDA, */
+	struct lane lane; /* and its lane */
 };
 
 static void say(struct proofs *c, int ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -48,7 +52,10 @@ static int build(struct proofs *c, const char *dir, struct err *e)
 	free(from);
 	if (rc)
 		return -1;
-	rc = engine_build(f.file, f.n, &c->built, e);
+	if (engine_files_cuda(&f) != c->spec->cuda)
+		rc = err_set(e, EX_BADINPUT, "the baseline is in another language than the problem's");
+	if (rc == 0)
+		rc = engine_build(f.file, f.n, c->spec->cuda ? c->gpu.arch : NULL, &c->built, e);
 	engine_files_free(&f);
 	if (rc == 0 && !c->built.ok)
 		rc = err_set(e, EX_BADINPUT, "the baseline does not compile: %.200s\n%.200s", c->built.message, buf_str(&c->built.log));
@@ -61,7 +68,7 @@ static int baseline(struct proofs *c, const struct engine_workload *w, int n, co
 {
 	const struct engine_spec *p = c->spec;
 	struct engine_rig g = {.program = c->built.path, .model = &c->model, .load_s = p->load_s, .step_s = p->step_s,
-			       .memory = (uint64_t)p->memory_bytes};
+			       .memory = (uint64_t)p->memory_bytes, .gpu = p->cuda ? c->gpu.uuid : NULL};
 	struct engine_report r = {0};
 	struct buf why = BUF_INIT;
 	struct engine_rig_work *list = engine_setup_work(w, n);
@@ -132,6 +139,10 @@ static int prove(struct proofs *c, const char *dir, struct err *e)
 		printf("  %-5s the judge was not tried: the baseline has to pass first\n", "-");
 		return 0;
 	}
+	if (p->cuda) {
+		printf("  %-5s the judge was not tried: wrong models are made on the processor, and this one takes a GPU\n", "-");
+		return 0;
+	}
 	return engine_power(&c->model, p->public, p->npublic, c->key, ENGINE_SAMPLE, tell, c, &power, e);
 }
 
@@ -144,20 +155,23 @@ int check_engine(const char *dir, const char *text, size_t len, const char *mode
 	free(path);
 	if (rc)
 		return -1;
-	c = (struct proofs){.spec = spec};
+	c = (struct proofs){.spec = spec, .lane = LANE_INIT};
 	printf("spec '%s' (an engine in %s)\n", spec->name, spec->cuda ? "CUDA" : "C, on this processor");
 	say(&c, 1, "spec.json is sound: %d public, %d proxy, %d odd, %d tiny workloads", spec->npublic, spec->nproxy, spec->nodd,
 	    spec->ntiny);
 	if (spec->cuda)
-		rc = err_set(e, EX_NOENV, "engines in CUDA are not proved by this version");
+		rc = gpu_find("cuda", &c.gpu, e) || lane_exclusive(&c.lane, c.gpu.uuid, e) ? -1 : 0;
 	/* Nothing here is secret, and the table should be the same tomorrow. */
 	hash_bytes(spec->name, strlen(spec->name), c.key);
 	if (rc == 0)
 		rc = engine_model_open(&c.model, model_dir, spec->shape, spec->seed, NULL, e);
 	if (rc == 0) {
-		rc = prove(&c, dir, e);
+		rc = spec->cuda ? engine_model_gpu(&c.model, c.gpu.uuid, e) : 0;
+		if (rc == 0)
+			rc = prove(&c, dir, e);
 		engine_model_close(&c.model);
 	}
+	lane_drop(&c.lane);
 	engine_built_free(&c.built);
 	engine_spec_free(spec);
 	*failures = c.failures;

@@ -34,6 +34,7 @@ enum confine_calls {
 	CONFINE_CALLS_IMAGE,    /* a static emulated kernel: memory, pipes, one exec, exit */
 	CONFINE_CALLS_COMMAND,  /* any user's command: all but what reaches other processes or the kernel */
 	CONFINE_CALLS_GPU,      /* a process with a GPU context: threads, devices, an open socket */
+	CONFINE_CALLS_ENGINE,   /* the same, to be started in it: it may become another program of its view, never make one */
 };
 
 enum confine_access {

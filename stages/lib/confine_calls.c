@@ -9,7 +9,8 @@
  * IMAGE: listed calls stay, everything else kills. BOX: listed calls stay, the
  * dangerous ones kill, anything new or unusual gets ENOSYS. COMMAND: everything stays but the
  * dangerous ones. GPU: the same without new processes, programs, connections; refused and not killed,
- * since the user part of a driver is a large program that is not ours.
+ * since the user part of a driver is a large program that is not ours. ENGINE: GPU, and the one execve by which it starts,
+ * which a filter cannot tell from a later one: what is executable in its view is its own program and the system's.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -213,12 +214,12 @@ static int command_rules(scmp_filter_ctx f, int network, int caught)
 /* Beyond `dangerous`. Threads are the driver's own; it also makes one local socket and asks one of a
  * service that may not run here, hence ENOENT for connect. */
 LIST(gpu_refused) = {
-	"execve", "execveat", "fork", "vfork", "socketpair", "socketcall", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+	"execveat", "fork", "vfork", "socketpair", "socketcall", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
 	"setgroups", "setfsuid", "setfsgid", "capset", "personality", "pidfd_open", "pidfd_send_signal",
 	"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "seccomp",
 };
 
-static int gpu_rules(scmp_filter_ctx f)
+static int gpu_rules(scmp_filter_ctx f, int exec)
 {
 	uint32_t no = SCMP_ACT_ERRNO(EPERM);
 	scmp_datum_t self = (scmp_datum_t)getpid();
@@ -228,6 +229,7 @@ static int gpu_rules(scmp_filter_ctx f)
 
 	struct scmp_arg_cmp remote = {0, SCMP_CMP_NE, AF_UNIX, 0};
 
+	rc |= exec ? 0 : add(f, no, "execve");
 	rc |= add_if(f, no, "socket", 1, &remote) | add(f, SCMP_ACT_ERRNO(ENOENT), "connect");
 	rc |= add_if(f, no, "clone", 1, &process);
 	rc |= add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3"); /* as for the box */
@@ -245,7 +247,8 @@ static int rules(scmp_filter_ctx f, const struct confine *c, unsigned got)
 	case CONFINE_CALLS_COMMAND:
 		return command_rules(f, c->network, (got & CONFINE_NS_PID) != 0);
 	case CONFINE_CALLS_GPU:
-		return gpu_rules(f);
+	case CONFINE_CALLS_ENGINE:
+		return gpu_rules(f, c->calls == CONFINE_CALLS_ENGINE);
 	case CONFINE_CALLS_NONE:
 		break;
 	}
@@ -281,7 +284,7 @@ int confine_filter_make(const struct confine *c, unsigned got, struct confine_fi
 		return 0;
 	if (c->calls == CONFINE_CALLS_BOX)
 		otherwise = SCMP_ACT_ERRNO(ENOSYS);
-	if (c->calls == CONFINE_CALLS_COMMAND || c->calls == CONFINE_CALLS_GPU)
+	if (c->calls == CONFINE_CALLS_COMMAND || c->calls == CONFINE_CALLS_GPU || c->calls == CONFINE_CALLS_ENGINE)
 		otherwise = SCMP_ACT_ALLOW;
 	scmp_filter_ctx f = seccomp_init(otherwise);
 	if (!f)

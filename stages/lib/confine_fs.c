@@ -46,7 +46,7 @@ struct attr { /* struct mount_attr */
 #define ATTR_NODEV 4u
 #define ATTR_NOEXEC 8u
 
-enum { PATHS_MAX = 32 };
+enum { PATHS_MAX = 64 };
 
 /* --- mount view --- */
 

@@ -54,6 +54,10 @@ static void limits_write(const struct engine_bench *b, struct jsonw *w)
 	jw_num(w, "p99_regret", b->live.honest.gates.p99);
 	jw_num(w, "argmax_rate", b->live.honest.gates.argmax_rate);
 	jw_int(w, "calibrated_on_pair", b->live.pair);
+	jw_arr(w, "floor_s"); /* of a batch; null: nothing is gated by it */
+	for (int i = 0; i < b->ntasks; i++)
+		jw_num(w, NULL, b->floor[i].binds ? b->floor[i].total_s : NAN);
+	jw_end(w);
 	jw_end(w);
 }
 
@@ -83,7 +87,8 @@ static void prereg_write(const struct engine_bench *b, struct jsonw *w, const ch
 
 static void set_session(struct engine_bench *b)
 {
-	b->live = (struct engine_live){.model = b->model, .load_s = b->load_s, .memory = b->memory};
+	b->live = (struct engine_live){.model = b->model, .load_s = b->load_s, .memory = b->memory,
+				      .gpu = b->gpu ? b->gpu->uuid : NULL};
 	for (int a = 0; a < RAW_ARMS; a++)
 		b->live.program[a] = b->arm[a].present ? b->arm[a].program : NULL;
 	b->ses = (struct engine_session){.tasks = b->ntasks, .task = b->task, .vocab = b->model->model.c.vocab,
@@ -91,6 +96,16 @@ static void set_session(struct engine_bench *b)
 					 .judge = &ENGINE_LIVE_JUDGING, .raw = &b->raw};
 	b->ses.io_ctx = b->ses.judge_ctx = &b->live;
 	memcpy(b->ses.seed, b->key, sizeof b->ses.seed);
+}
+
+static void set_floor(struct engine_bench *b)
+{
+	const struct engine_ceilings k = engine_ceilings_of(b->gpu);
+	for (int i = 0; i < b->ntasks; i++)
+		b->floor[i] = engine_floor_of(&b->model->model.c, &k, b->gpu ? b->gpu->facts.l2_bytes : 0, b->task[i].batch,
+					      b->task[i].prompt, b->task[i].steps);
+	b->limits.ceilings = k.from;
+	b->limits.floor = k.bytes_s > 0 ? b->floor : NULL;
 }
 
 static int preregister(const struct engine_bench *b, struct err *e)
@@ -140,6 +155,7 @@ int engine_bench_measure(struct engine_bench *b, struct err *e)
 	contest_init(&b->first);
 	contest_init(&b->fresh);
 	set_session(b);
+	set_floor(b);
 	if (draw_order(b, e) != 0 || engine_live_calibrate(&b->live, &b->ses, b->npublic, e) != 0)
 		return -1;
 	plan_contest(b, &b->first, b->nshown);
@@ -199,13 +215,23 @@ static void arms_write(const struct engine_bench *b, struct jsonw *w)
 	jw_end(w);
 }
 
+static void states_write(const struct engine_bench *b, struct jsonw *w)
+{
+	gpu_write(b->gpu, w, "gpu");
+	jw_arr(w, "states");
+	for (int i = 0; i < b->live.states; i++)
+		gpu_state_write(&b->live.state[i], w, NULL);
+	jw_end(w);
+}
+
 void engine_bench_write(const struct engine_bench *b, const char *raw, const char *lines, struct jsonw *w)
 {
 	const struct engine_range g = range_of(b, engine_bench_last(b));
 	summary_write(b, w);
 	arms_write(b, w);
 	jw_bool(w, "bench_again", b->again);
-	jw_str(w, "roofline", "none: an engine on the host has no floor here");
+	if (b->gpu)
+		states_write(b, w);
 	prereg_write(b, w, "prereg");
 	if (b->first.n)
 		contest_write(&b->first, w, "decide");

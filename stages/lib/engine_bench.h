@@ -15,6 +15,7 @@
 
 #include "engine_gates.h"
 #include "engine_live.h"
+#include "gpu.h"
 
 struct engine_arm {
 	int present;
@@ -32,9 +33,10 @@ struct engine_bench {
 	struct engine_task task[SESSION_WORKLOADS]; /* public ones, proxies, held-out ones (weight 0) */
 	int npublic, nshown, ntasks; /* counts up to and with: public, proxy, held-out */
 	double margin, guard;
-	struct engine_limits limits;
+	struct engine_limits limits;    /* its floor is set by engine_bench_measure */
 	double load_s, step_s;       /* the prompt counts as a step */
 	uint64_t memory;             /* private bytes of a process */
+	const struct gpu *gpu;       /* of engines in CUDA; NULL: on the processor */
 	char key[HASH_HEX];          /* prompts come from it; public once the verdict is */
 	int confirming, again;
 	/* The plan as text, to disk, before the first sample. */
@@ -43,6 +45,7 @@ struct engine_bench {
 
 	/* what came of it */
 	char order_seed[SESSION_SEED];
+	struct engine_floor floor[SESSION_WORKLOADS];
 	struct engine_live live;
 	struct engine_session ses;
 	struct contest first, fresh; /* bench, or bench again inside confirm; confirm */

@@ -6,6 +6,7 @@
 #include "engine_call.h"
 
 #include "../engine/engine_protocol.h"
+#include "engine_cage.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LOG_MOST = 64 << 10, END_S = 10 };
+enum { END_S = 10 };
 
 const char *engine_outcome_name(enum engine_outcome o)
 {
@@ -78,23 +79,17 @@ static int speaks(const struct engine *g)
 
 static int launch(const struct engine_start *q, struct engine *g, const int to[2], const int from[2], struct err *e)
 {
+	static struct engine_cage cage;
 	const char *const argv[] = {q->program, q->model_dir, NULL};
-	/* By their own names: without a mount namespace there are no others. */
-	const struct confine_path paths[] = {
-		{q->program, NULL, CONFINE_EXEC, 0}, {q->model_dir, NULL, CONFINE_READ, 0},
-		{"/lib", NULL, CONFINE_EXEC, 0}, {"/lib64", NULL, CONFINE_EXEC, 0}, {"/usr/lib", NULL, CONFINE_EXEC, 0},
-		{"/usr/lib64", NULL, CONFINE_EXEC, 0}, {"/etc/ld.so.cache", NULL, CONFINE_READ, 0},
-	};
 	const struct spawn_fd fds[] = {{to[0], 0}, {from[1], 1}};
-	const struct confine f = {
-		.calls = CONFINE_CALLS_COMMAND, .paths = paths, .path_count = sizeof paths / sizeof *paths, .proc = 1,
-		.namespaces = CONFINE_NS_ALL,
-		.limits = {.memory = q->memory, .file_bytes = LOG_MOST, .files = 256, .processes = 256},
-	};
+	if (engine_cage_make(&cage, q->program, q->model_dir, q->gpu, q->memory, e))
+		return -1;
 	const struct spawn_request s = {
-		.argv = argv, .env = (const char *const[]){"LC_ALL=C", NULL}, .cwd = "/", .fds = fds, .fd_count = 2,
-		.err = SPAWN_SPILL, .err_cap = LOG_MOST, .confine = &f,
+		.argv = argv, .env = cage.env, .cwd = "/", .fds = fds, .fd_count = 2,
+		.err = SPAWN_SPILL, .err_cap = ENGINE_CAGE_LOG, .confine = &cage.confine,
 	};
+	if (q->gpu)
+		engine_memory_begin();
 	return spawn_start(&s, &g->proc, e);
 }
 
@@ -102,7 +97,7 @@ int engine_open(const struct engine_start *q, struct engine *g, enum engine_outc
 {
 	int to[2] = {-1, -1}, from[2] = {-1, -1};
 	int32_t word = 0;
-	*g = (struct engine){.to = -1, .from = -1, .vocab = q->vocab};
+	*g = (struct engine){.to = -1, .from = -1, .vocab = q->vocab, .on_gpu = q->gpu != NULL};
 	*o = ENGINE_OK;
 	signal(SIGPIPE, SIG_IGN);
 	int64_t began = now_ns();
@@ -124,6 +119,8 @@ int engine_open(const struct engine_start *q, struct engine *g, enum engine_outc
 	if (take(g, &word, sizeof word, began + (int64_t)((q->load_s > 0 ? q->load_s : 120) * 1e9), o) && word != ENGINE_READY)
 		*o = ENGINE_GARBAGE;
 	g->ready_ns = now_ns() - began;
+	if (g->on_gpu)
+		engine_memory_look(&g->gpu);
 	return 0;
 }
 
@@ -177,6 +174,8 @@ int engine_ask(struct engine *g, struct engine_batch *b, enum engine_outcome *o,
 	memcpy(q + 4, b->ids, ids * sizeof *q);
 	if (speaks(g))
 		*o = ENGINE_EARLY;
+	if (g->on_gpu)
+		engine_memory_begin();
 	const int64_t began = now_ns(), until = began + (int64_t)(b->limit_s * 1e9);
 	int going = *o == ENGINE_OK && send_all(g, q, (4 + ids) * sizeof *q, until, o);
 	free(q);
@@ -190,6 +189,8 @@ int engine_ask(struct engine *g, struct engine_batch *b, enum engine_outcome *o,
 		}
 		for (int i = 0; i < b->batch && going; i++)
 			b->out[(size_t)i * (size_t)b->steps + (size_t)t] = step[i];
+		if (g->on_gpu && (b->watch || t == b->steps - 1))
+			engine_memory_look(&g->gpu);
 	}
 	if (going && speaks(g))
 		*o = ENGINE_EXTRA;
@@ -231,6 +232,7 @@ int engine_close(struct engine *g, enum engine_outcome *o, struct engine_end *en
 	end->user_s = r.user_s;
 	end->sys_s = r.sys_s;
 	end->max_rss = r.max_rss;
+	end->gpu_bytes = g->on_gpu && g->gpu.known ? g->gpu.peak : -1;
 	end->log = r.err;
 	r.err = (struct buf)BUF_INIT;
 	spawn_result_free(&r);

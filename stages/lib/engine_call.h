@@ -2,8 +2,9 @@
  * engine_call.h - talk to an engine (stages/engine/engine_protocol.h): an untrusted child with a model, prompts in,
  * tokens out, and the clock on this side.
  *
- * The child sees its own program, the model's folder and the system's libraries, read-only; no network, no other
- * process, nothing of the repository, an empty environment. It is killed when we end, and at every deadline.
+ * The child sees its own program, the model's folder and the system's libraries, read-only (and of a GPU what it needs:
+ * engine_cage.h); no network, no other process, nothing of the repository, an environment without anything of ours. It is
+ * killed when we end, and at every deadline.
  *
  *   engine_open -> engine_ask ... -> engine_close
  *
@@ -17,6 +18,7 @@
 
 #include "buf.h"
 #include "confine.h"
+#include "engine_memory.h"
 #include "err.h"
 #include "spawn.h"
 
@@ -40,6 +42,7 @@ struct engine_start {
 	double load_s;           /* until it says ready; 0: 120 */
 	uint64_t memory;         /* bytes of private memory, 0: no limit */
 	int vocab;
+	const char *gpu;         /* UUID of the GPU of an engine in CUDA; NULL: on the processor */
 };
 
 struct engine {
@@ -47,6 +50,8 @@ struct engine {
 	int to, from;            /* our ends; -1 once closed */
 	int vocab;
 	int64_t ready_ns;        /* from start to ready */
+	int on_gpu;
+	struct engine_memory gpu; /* what it holds there */
 	char isolation[CONFINE_LIST];
 };
 
@@ -56,6 +61,7 @@ struct engine_batch {
 	int batch, prompt, steps;
 	const int32_t *ids;
 	double limit_s;
+	int watch;               /* look at the GPU's memory after every step: not for a batch that is timed */
 	int32_t *out;
 	int64_t *stamp;
 	int64_t sent_ns;         /* out: until the last byte of the request was taken */
@@ -67,6 +73,7 @@ struct engine_end {
 	char words[96];
 	double user_s, sys_s;
 	uint64_t max_rss;
+	int64_t gpu_bytes;       /* the most it was seen to hold of the GPU's memory; -1 unknown, or no GPU */
 	struct buf log;          /* its stderr, 64 KiB at most: untrusted text */
 };
 

@@ -156,29 +156,43 @@ static int gate_spread(const struct engine_range *g, const struct engine_limits 
 	return -1;
 }
 
-static uint64_t most_memory(const struct engine_session *s, enum raw_arm arm)
+static int gate_floor(const struct engine_range *g, const struct engine_limits *l, int i, struct contest *t)
+{
+	const double own = engine_times_of(g, i, RAW_CANDIDATE).total;
+	const struct engine_floor *f = l->floor ? &l->floor[i] : NULL;
+	if (!f || !f->binds || !(own * ENGINE_FLOOR_SLACK < f->total_s))
+		return 0;
+	t->kind = V_INCONCLUSIVE;
+	t->code = t->confirming ? "confirm.engine_floor" : "bench.engine_floor";
+	snprintf(t->message, sizeof t->message, "workload %s: %.4g ms is less than the %.4g ms that this GPU needs to read the weights and to multiply",
+		 t->name[i], own * 1e3, f->total_s * 1e3);
+	return -1;
+}
+
+static uint64_t most_memory(const struct engine_session *s, const struct engine_limits *l, enum raw_arm arm)
 {
 	uint64_t most = 0;
-	for (int i = 0; i < s->tasks; i++)
-		if (s->max_rss[arm][i] > most)
-			most = s->max_rss[arm][i];
+	for (int i = 0; i < s->tasks; i++) {
+		const uint64_t is = l->gpu ? (uint64_t)s->gpu_bytes[arm][i] : s->max_rss[arm][i];
+		most = is > most ? is : most;
+	}
 	return most;
 }
 
 void engine_gates(const struct engine_range *g, const struct engine_limits *l, struct contest *t)
 {
-	const uint64_t memory = most_memory(g->s, RAW_CANDIDATE);
+	const uint64_t memory = most_memory(g->s, l, RAW_CANDIDATE);
 	if (t->kind != V_PASS)
 		return;
 	if (l->memory > 0 && memory > l->memory && DEFENCE("bench.memory")) {
 		t->kind = V_REJECT;
 		t->code = t->confirming ? "confirm.memory" : "bench.memory";
-		snprintf(t->message, sizeof t->message, "the engine holds %.0f MiB, over %.0f", (double)memory / 1048576,
-			 (double)l->memory / 1048576);
+		snprintf(t->message, sizeof t->message, "the engine holds %.0f MiB%s, over %.0f", (double)memory / 1048576,
+			 l->gpu ? " of the GPU's memory" : "", (double)l->memory / 1048576);
 		return;
 	}
 	for (int i = 0; i < t->workloads; i++)
-		if (t->weight[i] > 0 && (gate_times(g, l, i, t) != 0 || gate_spread(g, l, i, t) != 0))
+		if (gate_floor(g, l, i, t) != 0 || (t->weight[i] > 0 && (gate_times(g, l, i, t) != 0 || gate_spread(g, l, i, t) != 0)))
 			return;
 }
 
@@ -196,6 +210,30 @@ static void ratio_write(const struct engine_range *g, int i, int what, enum raw_
 	jw_end(w);
 }
 
+static void floor_write(const struct engine_limits *l, int i, struct jsonw *w)
+{
+	const struct engine_floor *f = l->floor ? &l->floor[i] : NULL;
+	if (!f || !(f->total_s > 0))
+		return;
+	jw_obj(w, "floor");
+	jw_num(w, "total_s", f->total_s);
+	jw_num(w, "ttft_s", f->prefill_s);
+	jw_num(w, "tpot_s", f->step_s);
+	jw_bool(w, "binds", f->binds);
+	jw_end(w);
+}
+
+/* How near to the floor, 1 at it. */
+static void share_write(const struct engine_limits *l, int i, const struct engine_times *x, struct jsonw *w)
+{
+	const struct engine_floor *f = l->floor ? &l->floor[i] : NULL;
+	if (!f || !(f->total_s > 0))
+		return;
+	jw_num(w, "of_floor", f->total_s / x->total);
+	jw_num(w, "ttft_of_floor", f->prefill_s / x->ttft);
+	jw_num(w, "tpot_of_floor", f->step_s > 0 ? f->step_s / x->tpot : NAN);
+}
+
 static const char *const ROLE[RAW_ARMS] = {"champion", "candidate", "native"};
 
 static void workload_write(const struct engine_range *g, const struct engine_limits *l, int i, struct jsonw *w)
@@ -206,6 +244,7 @@ static void workload_write(const struct engine_range *g, const struct engine_lim
 	jw_int(w, "batch", t->batch);
 	jw_int(w, "prompt", t->prompt);
 	jw_int(w, "steps", t->steps);
+	floor_write(l, i, w);
 	for (int a = 0; a < RAW_ARMS; a++) {
 		const struct engine_times x = engine_times_of(g, i, (enum raw_arm)a);
 		if (x.n == 0)
@@ -215,8 +254,13 @@ static void workload_write(const struct engine_range *g, const struct engine_lim
 		jw_num(w, "total_s", x.total);
 		jw_num(w, "ttft_s", x.ttft);
 		jw_num(w, "tpot_s", x.tpot);
+		jw_num(w, "tokens_per_s", (double)t->batch * t->steps / x.total);
+		share_write(l, i, &x, w);
 		jw_num(w, "spread", x.spread);
-		jw_int(w, "max_rss", (int64_t)g->s->max_rss[a == RAW_BASELINE && !g->baseline ? RAW_CHAMPION : a][i]);
+		const int from = a == RAW_BASELINE && !g->baseline ? RAW_CHAMPION : a;
+		jw_int(w, "max_rss", (int64_t)g->s->max_rss[from][i]);
+		if (l->gpu)
+			jw_int(w, "gpu_bytes", g->s->gpu_bytes[from][i]);
 		jw_end(w);
 	}
 	for (int what = 0; what < ENGINE_GATED && t->weight > 0; what++) {
@@ -239,7 +283,8 @@ void engine_gates_write(const struct engine_range *g, const struct engine_limits
 	jw_num(w, "spread", l->spread);
 	jw_int(w, "memory_bytes", (int64_t)l->memory);
 	jw_end(w);
-	jw_int(w, "memory_bytes", (int64_t)most_memory(g->s, RAW_CANDIDATE));
+	jw_str(w, "ceilings", l->ceilings ? l->ceilings : "none");
+	jw_int(w, "memory_bytes", (int64_t)most_memory(g->s, l, RAW_CANDIDATE));
 	jw_arr(w, "workloads");
 	for (int i = 0; i < g->s->tasks; i++)
 		workload_write(g, l, i, w);

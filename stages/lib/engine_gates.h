@@ -11,7 +11,10 @@
  * Spread of an arm at a workload: (90th - 10th percentile) / median of its measured times, all sessions together.
  * A candidate beyond the gate where the champion is not is rejected; where both are, it was the machine.
  *
- * Memory: the largest resident set of any process of the candidate, as the kernel counted it.
+ * Memory: the most of any process of the candidate: its resident set, as the kernel counted it; of an engine in CUDA what it
+ * held of the GPU's (engine_memory.h). Where that could not be seen nothing is gated, and the record says so.
+ *
+ * Floor (engine_floor.h): a candidate whose median lies below what the GPU can do was measured wrong: inconclusive.
  *
  * Score: geometric mean over the workloads of batch * steps / median seconds. For people; nothing is decided by it.
  *
@@ -21,12 +24,16 @@
 #define TS_ENGINE_GATES_H
 
 #include "contest.h"
+#include "engine_floor.h"
 #include "engine_session.h"
 
 struct engine_limits {
 	double native, champion; /* ratios: 1.05 */
 	double spread;           /* 0.25 */
-	uint64_t memory;         /* bytes; 0: no limit known */
+	uint64_t memory;         /* bytes, of the GPU's for an engine in CUDA; 0: no limit known */
+	int gpu;                 /* engines in CUDA */
+	const struct engine_floor *floor; /* of each task; NULL: none is known */
+	const char *ceilings;    /* where they are from */
 };
 
 struct engine_times {

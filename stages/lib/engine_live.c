@@ -17,7 +17,7 @@ static int io_open(void *ctx, enum raw_arm arm, enum engine_outcome *o, struct e
 {
 	struct engine_live *l = ctx;
 	const struct engine_start q = {.program = l->program[arm], .model_dir = l->model->dir, .load_s = l->load_s,
-				       .memory = l->memory, .vocab = l->model->model.c.vocab};
+				       .memory = l->memory, .gpu = l->gpu, .vocab = l->model->model.c.vocab};
 	if (engine_open(&q, &l->child[arm], o, e) != 0)
 		return -1;
 	if (l->layered)
@@ -38,7 +38,22 @@ static int io_close(void *ctx, enum raw_arm arm, enum engine_outcome *o, struct 
 	return engine_close(&((struct engine_live *)ctx)->child[arm], o, end, e);
 }
 
-const struct engine_io ENGINE_LIVE_IO = {io_open, io_ask, io_close};
+static int io_disturbed(void *ctx, int session, char why[128], struct err *e)
+{
+	struct engine_live *l = ctx;
+	(void)session;
+	if (!l->gpu)
+		return 0;
+	struct gpu_state *g = &l->state[l->states < ENGINE_STATES ? l->states++ : ENGINE_STATES - 1];
+	if (gpu_state(l->gpu, g, e) != 0)
+		return -1;
+	if (g->foreign <= 0) /* -1: cannot be told here, as the record says */
+		return 0;
+	snprintf(why, 128, "%d other compute processes on the GPU (pid %d)", g->foreign, g->foreign_pid);
+	return 1;
+}
+
+const struct engine_io ENGINE_LIVE_IO = {io_open, io_ask, io_close, io_disturbed};
 
 /* ---- tokens ---- */
 

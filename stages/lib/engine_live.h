@@ -12,15 +12,20 @@
 #ifndef TS_ENGINE_LIVE_H
 #define TS_ENGINE_LIVE_H
 
+#include "contest.h"
 #include "engine_model.h"
 #include "engine_replay.h"
 #include "engine_session.h"
+#include "gpu.h"
+
+enum { ENGINE_STATES = 2 * CONTEST_SESSIONS };
 
 struct engine_live {
 	const char *program[RAW_ARMS];   /* absolute; NULL: no such arm */
 	const struct engine_model *model;
 	double load_s;                   /* 0: engine_call's default */
 	uint64_t memory;                 /* private bytes of a process; 0: no limit */
+	const char *gpu;                 /* UUID, NULL: engines in C */
 
 	/* what came of it */
 	struct engine_honest honest;     /* its gates hold for every token */
@@ -28,6 +33,8 @@ struct engine_live {
 	struct engine_regrets regrets;   /* of the session so far */
 	struct engine_figures figures;   /* of the candidate's last session that was judged */
 	char isolation[CONFINE_LIST];    /* layers that held in every process */
+	struct gpu_state state[ENGINE_STATES]; /* of the GPU after each session, the last ones of too many */
+	int states;
 	int layered;
 
 	struct engine child[RAW_ARMS];   /* private */

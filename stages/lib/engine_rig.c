@@ -87,7 +87,7 @@ static int ask_all(const struct engine_rig *g, struct engine *child, struct engi
 	for (int k = 0; k < ENGINE_ASKS && row->outcome == ENGINE_OK; k++) {
 		nanosleep(&gap, NULL);
 		const struct engine_asked *a = &row->a[k];
-		struct engine_batch b = {.batch = a->batch, .prompt = a->prompt, .steps = a->steps, .ids = a->ids,
+		struct engine_batch b = {.watch = 1, .batch = a->batch, .prompt = a->prompt, .steps = a->steps, .ids = a->ids,
 					 .out = a->out, .stamp = stamp,
 					 .limit_s = (g->step_s > 0 ? g->step_s : 10) * (a->steps + 1)};
 		if (engine_ask(child, &b, &row->outcome, e))
@@ -104,7 +104,7 @@ static int ask_all(const struct engine_rig *g, struct engine *child, struct engi
 static int run_row(const struct engine_rig *g, struct engine_report *r, struct engine_row *row, struct err *e)
 {
 	const struct engine_start q = {.program = g->program, .model_dir = g->model->dir, .load_s = g->load_s,
-				       .memory = g->memory, .vocab = g->model->model.c.vocab};
+				       .memory = g->memory, .gpu = g->gpu, .vocab = g->model->model.c.vocab};
 	struct engine child;
 	struct engine_end end;
 	struct err other;
@@ -119,6 +119,7 @@ static int run_row(const struct engine_rig *g, struct engine_report *r, struct e
 	if (engine_close(&child, &row->outcome, &end, rc ? &other : e))
 		return -1;
 	row->max_rss = end.max_rss;
+	row->gpu_bytes = end.gpu_bytes;
 	snprintf(row->end, sizeof row->end, "%s", end.words);
 	row->log = end.log;
 	end.log = (struct buf)BUF_INIT;
@@ -224,6 +225,8 @@ static void put_row(const struct engine_row *row, struct jsonw *w)
 	jw_num(w, "first_ms", (double)row->first_ns * 1e-6);
 	jw_num(w, "total_ms", (double)row->total_ns * 1e-6);
 	jw_int(w, "max_rss", (int64_t)row->max_rss);
+	if (row->gpu_bytes >= 0)
+		jw_int(w, "gpu_bytes", row->gpu_bytes);
 	jw_str(w, "end", row->end);
 	jw_end(w);
 }

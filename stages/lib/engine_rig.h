@@ -33,6 +33,7 @@ struct engine_rig {
 	uint8_t key[32];                 /* the stage's */
 	double load_s, step_s;           /* until ready; for each step and for the prompt. 0: 120, 10 */
 	uint64_t memory;                 /* private bytes of a child, 0: no limit */
+	const char *gpu;                 /* UUID, NULL: an engine in C */
 };
 
 struct engine_rig_work {
@@ -49,6 +50,7 @@ struct engine_row {
 	int repeats;                     /* the third answer is the first */
 	int64_t ready_ns, first_ns, total_ns; /* of the first ask; no measurement: nothing was kept quiet */
 	uint64_t max_rss;
+	int64_t gpu_bytes;               /* -1 unknown, or no GPU */
 	char end[96];                    /* "exit 0", "signal 11 (Segmentation fault)" */
 	struct buf log;                  /* its stderr: untrusted */
 	struct engine_figures figures;

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "engine_model.h"
 #include "engine_spec.h"
+#include "facts.h"
 #include "file.h"
 
 #include <stdio.h>
@@ -37,10 +38,12 @@ int engine_run_device(const char *name, const char **device, struct err *e)
 		return rc;
 	const int cuda = spec->cuda;
 	engine_spec_free(spec);
-	if (cuda)
-		return err_set(e, EX_NOENV, "engines in CUDA are not run by this version");
 	if (!*device)
-		*device = "emu";
+		*device = cuda ? "cuda" : "emu";
+	if (cuda && device_class_of(*device) != DEVICE_CUDA && strcmp(*device, "cuda") != 0)
+		return err_set(e, EX_BADUSE, "an engine in CUDA runs on a GPU, not on %s", *device);
+	if (cuda)
+		return 1;
 	if (strcmp(*device, "emu") != 0)
 		return err_set(e, EX_BADUSE, "an engine in C runs on this processor: DEVICE=emu, not %s", *device);
 	return 1;

@@ -11,7 +11,7 @@
 #include <cjson/cJSON.h>
 
 /* Is specs/NAME an engine problem? 1: yes, its spec can be read, *device (NULL: not given) is one it can run on; 0: no;
- * -1. An engine in C runs on this processor, "emu", whatever GPUs there are. */
+ * -1. An engine in C runs on this processor, "emu", whatever GPUs there are; one in CUDA on a GPU alone. */
 int engine_run_device(const char *name, const char **device, struct err *e);
 
 /* Settings of an engine run, into `more`: model_dir (resolved, when the user gave one) and model_sha256. Makes the checkpoint

@@ -85,6 +85,8 @@ static int end_arm(struct engine_session *s, enum raw_arm arm, enum engine_outco
 		return -1;
 	if (end.max_rss > s->max_rss[arm][s->now])
 		s->max_rss[arm][s->now] = end.max_rss;
+	if (end.gpu_bytes > s->gpu_bytes[arm][s->now])
+		s->gpu_bytes[arm][s->now] = end.gpu_bytes;
 	if (sound && o != ENGINE_OK) {
 		say(o, "when it was to end", text);
 		keep_fault(s, arm, charge(o), text);
@@ -215,7 +217,7 @@ static int shoot(void *ctx, struct shot *q, struct err *e)
 	const struct engine_task *t = &s->task[q->workload];
 	int32_t *ids = xcalloc((size_t)t->batch * (size_t)t->prompt, sizeof *ids);
 	struct engine_batch b = {.batch = t->batch, .prompt = t->prompt, .steps = t->steps, .ids = ids,
-				 .limit_s = s->limit_s + s->step_s * t->steps};
+				 .limit_s = s->limit_s + s->step_s * t->steps, .watch = q->phase == RAW_WARM};
 	b.out = xcalloc((size_t)t->batch * (size_t)t->steps, sizeof *b.out);
 	b.stamp = xcalloc((size_t)t->steps, sizeof *b.stamp);
 	int rc = ask(s, q, ids, &b, e);
@@ -308,10 +310,24 @@ static void drop_answers(struct engine_session *s)
 	s->answers = 0;
 }
 
+/* Others at work on the GPU are nobody's fault, and come before what they may have caused. */
+static int look_around(struct engine_session *s, int session, struct err *e)
+{
+	char why[128];
+	const int rc = s->io->disturbed ? s->io->disturbed(s->io_ctx, session, why, e) : 0;
+	if (rc == 1) {
+		s->fault = (struct shot){.outcome = SHOT_ENV};
+		snprintf(s->fault.text, sizeof s->fault.text, "%.127s", why);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
 static int end_session(void *ctx, struct shot *q, struct err *e)
 {
 	struct engine_session *s = ctx;
-	const int rc = judge_session(s, e);
+	int rc = look_around(s, q->session, e);
+	if (rc == 0)
+		rc = judge_session(s, e);
 	drop_answers(s);
 	if (s->fault.outcome != SHOT_OK) {
 		q->outcome = s->fault.outcome;

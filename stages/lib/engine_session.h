@@ -42,6 +42,8 @@ struct engine_io {
 	int (*open)(void *ctx, enum raw_arm arm, enum engine_outcome *o, struct err *e);
 	int (*ask)(void *ctx, enum raw_arm arm, struct engine_batch *b, enum engine_outcome *o, struct err *e);
 	int (*close)(void *ctx, enum raw_arm arm, enum engine_outcome *o, struct engine_end *end, struct err *e);
+	/* The arms of a session are gone. 1: others were at work there, `why` says who, and no time counts; 0; -1. NULL: not asked. */
+	int (*disturbed)(void *ctx, int session, char why[128], struct err *e);
 };
 
 /* One batch of an arm, for gates and score. ns. */
@@ -90,6 +92,7 @@ struct engine_session {
 	struct engine_sample *sample;
 	int samples, room;
 	uint64_t max_rss[RAW_ARMS][SESSION_WORKLOADS]; /* the most that any process of the arm had */
+	int64_t gpu_bytes[RAW_ARMS][SESSION_WORKLOADS]; /* of the GPU's memory; 0: unknown, or no GPU */
 	struct buf lines;          /* JSON lines, one a batch: see trials/README.md */
 	size_t judged;             /* tokens that were replayed */
 

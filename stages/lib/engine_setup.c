@@ -76,27 +76,40 @@ void engine_on_host(struct stage *s)
 	cJSON_AddStringToObject(s->v.device, "kind", "host");
 }
 
+int engine_device(const struct stage *s, const struct engine_spec *p, struct err *e)
+{
+	const enum device_class c = device_class_of(s->trial.device);
+	if (c == DEVICE_SIM || c == (p->cuda ? DEVICE_CUDA : DEVICE_EMU))
+		return 0;
+	return err_set(e, EX_NOENV, "an engine in %s does not run on %s", p->cuda ? "CUDA" : "C", s->trial.device);
+}
+
 int engine_setup(struct stage *s, const char *text, size_t len, const char *artefact, struct engine_setup *u,
 		 struct err *e)
 {
 	memset(u, 0, sizeof *u);
+	u->lane = (struct lane)LANE_INIT;
 	if (engine_spec_parse(text, len, "spec.json", &u->spec, e))
 		return -1;
 	const struct engine_spec *p = u->spec;
 	engine_on_host(s);
-	if (p->cuda)
-		return err_set(e, EX_NOENV, "engines in CUDA are not run by this version");
-	if (find_candidate(s, e))
+	if (engine_device(s, p, e) || find_candidate(s, e))
 		return -1;
 	if (!artefact)
 		return 0;
+	if (p->cuda && gpu_take(&s->run, &u->lane, &u->gpu, e))
+		return -1;
+	if (p->cuda)
+		stage_on_gpu(s, &u->gpu);
 	if (find_artefact(s, artefact, u, e))
 		return -1;
 	if (engine_model_open(&u->model, run_str(&s->run, "model_dir", NULL), p->shape, p->seed, model_on_record(s), e))
 		return -1;
 	u->open = 1;
 	verdict_input(&s->v, "model", u->model.sha);
-	u->rig = (struct engine_rig){.program = u->program, .model = &u->model, .load_s = p->load_s, .step_s = p->step_s,
+	if (p->cuda && engine_model_gpu(&u->model, u->gpu.uuid, e))
+		return -1;
+	u->rig = (struct engine_rig){.program = u->program, .gpu = p->cuda ? u->gpu.uuid : NULL, .model = &u->model, .load_s = p->load_s, .step_s = p->step_s,
 				     .memory = (uint64_t)p->memory_bytes};
 	return 0;
 }
@@ -106,7 +119,10 @@ void engine_setup_free(struct engine_setup *u)
 	if (u->open)
 		engine_model_close(&u->model);
 	engine_spec_free(u->spec);
+	if (u->lane.mode) /* NULL: engine_setup was never called */
+		lane_drop(&u->lane);
 	memset(u, 0, sizeof *u);
+	u->lane = (struct lane)LANE_INIT;
 }
 
 int engine_setup_key(struct stage *s, const char *stage, struct checker **c, struct engine_setup *u, struct err *e)

@@ -3,7 +3,8 @@
  *
  *   engine_setup -> u.rig, u.spec ... -> engine_setup_free
  *
- * Inputs recorded: `candidate`, `artefact`, `model`; on emu the verdict's device is {"kind": "host"}, and nothing emulated. The model must be that of the run (setting
+ * Inputs recorded: `candidate`, `artefact`, `model`; of an engine in C the verdict's device is {"kind": "host"}, and nothing emulated;
+ * of one in CUDA it is the GPU, whose lane is held from then on, and where the reference computes. The model must be that of the run (setting
  * model_sha256) and of the last step before that names one: a trial has one model.
  *
  * The stage's key comes from the checker (engine_setup_key); it draws the prompts and is published with the verdict.
@@ -18,6 +19,8 @@
 #include "checker_call.h"
 #include "engine_rig.h"
 #include "engine_spec.h"
+#include "gpu.h"
+#include "lane.h"
 #include "stage.h"
 
 #include <limits.h>
@@ -30,6 +33,8 @@ struct engine_setup {
 	char artefact[HASH_HEX];
 	char key[HASH_HEX];      /* the stage's, once engine_setup_key was called */
 	int open;
+	struct lane lane;        /* CUDA: that of the GPU, from engine_setup to engine_setup_free; else not taken */
+	struct gpu gpu;
 };
 
 /* Does this run have an engine problem? 1: yes, and `text` is its spec.json as pinned; 0: no, and `text` is empty; -1. */
@@ -37,6 +42,9 @@ int engine_problem(const struct stage *s, struct buf *text, struct err *e);
 
 /* An engine in C is no emulation of anything: its times are those of this processor. On emu: not emulated, {"kind": "host"}. */
 void engine_on_host(struct stage *s);
+
+/* 0, or EX_NOENV: the trial's device is not one for this language. */
+int engine_device(const struct stage *s, const struct engine_spec *p, struct err *e);
 
 /* `text`: spec.json as pinned. `artefact`: file name below artefact/, "engine"; NULL: spec and candidate alone, nothing is
  * run. */

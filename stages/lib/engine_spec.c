@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TINY_POSITIONS = 4096, SHAPE_POSITIONS = 40960 };
+
 static const struct json_limits LIMITS = {262144, 8};
 
 int spec_kind(const char *text, size_t len, enum spec_kind *k, struct err *e)
@@ -125,6 +127,29 @@ static int numbers(struct jwalk *w, const cJSON *item, const char *const *keys, 
 	return 0;
 }
 
+/* Positions of the checkpoints that make-checkpoint makes; 0: the user's own says. */
+static int positions_of(const char *shape)
+{
+	return !strcmp(shape, "any") ? 0 : !strcmp(shape, "tiny") ? TINY_POSITIONS : SHAPE_POSITIONS;
+}
+
+/* What no engine of this shape can answer, and too few ids to know a model by. */
+static int check_workloads(struct jwalk *w, const struct engine_spec *s)
+{
+	const struct engine_workload *const list[] = {s->public, s->proxy, s->odd, s->tiny};
+	const int n[] = {s->npublic, s->nproxy, s->nodd, s->ntiny}, most = positions_of(s->shape);
+	int ids = 0;
+	for (int k = 0; k < 4; k++)
+		for (int i = 0; i < n[k]; i++)
+			if (most && list[k][i].prompt + list[k][i].steps > most)
+				return jwalk_fail(w, "workload '%s': prompt + steps is %d, and a model of shape %s has %d positions",
+						  list[k][i].name, list[k][i].prompt + list[k][i].steps, s->shape, most);
+	for (int i = 0; i < s->ntiny; i++)
+		ids += s->tiny[i].batch * s->tiny[i].steps;
+	return ids >= ENGINE_TINY_IDS ? 0
+		: jwalk_fail(w, "the tiny workloads have %d ids in all (batch x steps): %d at least tell a model", ids, ENGINE_TINY_IDS);
+}
+
 static int parse_promotion(struct jwalk *w, const cJSON *item, struct engine_spec *s)
 {
 	return numbers(w, item, (const char *const[]){"margin", "guard", NULL}, (double *const[]){&s->margin, &s->guard}, -1);
@@ -145,8 +170,8 @@ static int parse_limits(struct jwalk *w, const cJSON *item, struct engine_spec *
 	    jwalk_get_int(w, item, "files", 1, 64, &s->files) ||
 	    jwalk_get_int(w, item, "memory_bytes", 1 << 20, INT64_C(1) << 40, &s->memory_bytes))
 		return -1;
-	return s->load_s > 0 && s->load_s <= 3600 && s->step_s > 0 && s->step_s <= 600
-		       ? 0 : jwalk_fail(w, "load_s is at most 3600, step_s at most 600, both above 0");
+	return s->load_s > 0 && s->load_s <= 120 && s->step_s > 0 && s->step_s <= 600
+		       ? 0 : jwalk_fail(w, "load_s is at most 120, step_s at most 600, both above 0");
 }
 
 static int parse_top(struct jwalk *w, const cJSON *top, struct engine_spec *s)
@@ -169,6 +194,7 @@ static int parse_top(struct jwalk *w, const cJSON *top, struct engine_spec *s)
 	if (strcmp(language, "c") && strcmp(language, "cuda"))
 		return jwalk_fail(w, "language is \"c\" or \"cuda\"");
 	s->cuda = !strcmp(language, "cuda");
+	s->memory_bytes = INT64_C(4) << (s->cuda ? 34 : 30);
 	snprintf(s->name, sizeof s->name, "%s", name);
 	s->description = xstrdup(description);
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
@@ -182,7 +208,7 @@ static int parse_top(struct jwalk *w, const cJSON *top, struct engine_spec *s)
 			return -1;
 		jwalk_leave(w, at);
 	}
-	return 0;
+	return check_workloads(w, s);
 }
 
 int engine_spec_parse(const char *text, size_t len, const char *file, struct engine_spec **out, struct err *e)
@@ -193,8 +219,7 @@ int engine_spec_parse(const char *text, size_t len, const char *file, struct eng
 		return -1;
 	struct engine_spec *s = xcalloc(1, sizeof *s);
 	*s = (struct engine_spec){.margin = 0.01, .guard = -0.03, .gate_native = 1.05, .gate_champion = 0.05, .gate_memory = 0.9,
-				  .gate_spread = 0.25, .load_s = 60, .step_s = 10, .source_bytes = 262144, .files = 16,
-				  .memory_bytes = INT64_C(4) << 30};
+				  .gate_spread = 0.25, .load_s = 60, .step_s = 10, .source_bytes = 262144, .files = 16};
 	snprintf(s->file, sizeof s->file, "%s", file);
 	jwalk_begin(&w, s->file, e);
 	int rc = parse_top(&w, top, s);

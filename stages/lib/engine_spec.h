@@ -2,7 +2,8 @@
  * engine_spec.h - an engine problem: specs/NAME/spec.json with "kind": "engine".
  *
  * Workloads are batch x (prompt + steps) ids. `public` is shown to the proposer and judged; `proxy` is timed as well
- * and never shown; `odd` is asked at confirmation; `tiny` is for unit tests. Unknown keys are refused.
+ * and never shown; `odd` is asked at confirmation; `tiny` is for unit tests. Unknown keys are refused, and so are workloads
+ * longer than a model of the shape has positions and tiny lists of fewer than ENGINE_TINY_IDS ids.
  *
  *   spec_kind -> engine_spec_parse -> engine_spec_free
  *
@@ -20,7 +21,7 @@
 #include <stdint.h>
 
 enum spec_kind { SPEC_KERNEL, SPEC_ENGINE };
-enum { ENGINE_WORKLOADS = 16 };
+enum { ENGINE_WORKLOADS = 16, ENGINE_TINY_IDS = 64 };
 
 struct engine_workload {
 	char name[SPEC_NAME];
@@ -37,8 +38,8 @@ struct engine_spec {
 	struct engine_workload public[ENGINE_WORKLOADS], proxy[ENGINE_WORKLOADS], odd[ENGINE_WORKLOADS], tiny[ENGINE_WORKLOADS];
 	double margin, guard;    /* 0.01, -0.03 */
 	double gate_native, gate_champion, gate_memory, gate_spread; /* 1.05, 0.05, 0.90, 0.25 */
-	double load_s, step_s;   /* 60, 10 */
-	int64_t source_bytes, files, memory_bytes; /* 262144, 16, 4 GiB */
+	double load_s, step_s;   /* 60, 10; load_s at most 120 */
+	int64_t source_bytes, files, memory_bytes; /* 262144, 16; of the host: 4 GiB, CUDA 64 GiB */
 	char file[256];
 };
 

@@ -72,6 +72,21 @@ static long parent_of(long pid)
 	return p && sscanf(p, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
 
+static int is_ours(const char *exe, const struct stat *st, const char *bin)
+{
+	return in_folder(st, bin) || by_name(exe, bin);
+}
+
+/* An engine is a program of a candidate's, that a stage of ours runs and is the parent of. */
+static int started_by_ours(long pid, const char *bin)
+{
+	char exe[64];
+	struct stat st;
+	const long parent = parent_of(pid);
+	snprintf(exe, sizeof exe, "/proc/%ld/exe", parent);
+	return parent > 1 && stat(exe, &st) == 0 && is_ours(exe, &st, bin);
+}
+
 enum gpu_who gpu_who(long pid, const char *bin)
 {
 	for (int i = 0; i < DEPTH && pid > 1; i++) {
@@ -79,7 +94,7 @@ enum gpu_who gpu_who(long pid, const char *bin)
 		struct stat st;
 		snprintf(exe, sizeof exe, "/proc/%ld/exe", pid);
 		if (stat(exe, &st) == 0)
-			return in_folder(&st, bin) || by_name(exe, bin) ? GPU_WHO_OURS : GPU_WHO_FOREIGN;
+			return is_ours(exe, &st, bin) || started_by_ours(pid, bin) ? GPU_WHO_OURS : GPU_WHO_FOREIGN;
 		if (errno != EACCES && errno != EPERM)
 			return i ? GPU_WHO_FOREIGN : GPU_WHO_GONE;
 		if ((pid = parent_of(pid)) <= 0)

@@ -2,7 +2,7 @@
  * gpu_who.h - is a process that uses the GPU one of ours?
  *
  * Ours are the programs of this build: /proc/PID/exe is a file of our own folder, compared by inode,
- * so that it holds across mount namespaces. Where that may not be looked at (another uid, not
+ * so that it holds across mount namespaces; and what one of them runs as its child (an engine). Where that may not be looked at (another uid, not
  * dumpable: our confined workers without root) the answer is its parent's. Another build of
  * Touchstone on the same GPU is not ours: its lanes are not our lanes.
  *

@@ -59,14 +59,16 @@ static int own_header(struct guarding *g, const char *name, size_t len)
 	return engine_files_find(&g->f, text) != NULL;
 }
 
-/* <stdio.h>, <sys/mman.h>, <immintrin.h>: letters, digits, _ - and /, no way up or out. */
-static int system_header(const char *name, size_t len)
+/* <stdio.h>, <sys/mman.h>, <immintrin.h>: letters, digits, _ - and /, no way up or out; in CUDA also <vector>, <cuda/barrier>. */
+static int system_header(const char *name, size_t len, int cuda)
 {
 	static const char *const never[] = {"dlfcn.h", "sys/socket.h", "sys/ptrace.h", "netinet/in.h", "netdb.h", "spawn.h",
 					    "sys/syscall.h", "syscall.h", "linux/seccomp.h", NULL};
-	if (len < 3 || name[0] == '/' || memcmp(name + len - 2, ".h", 2) != 0)
+	const size_t tail = len >= 3 && memcmp(name + len - 2, ".h", 2) == 0		    ? 2
+			    : cuda && len >= 5 && memcmp(name + len - 4, ".cuh", 4) == 0 ? 4 : 0;
+	if (len < 3 || name[0] == '/' || (!tail && !cuda))
 		return 0;
-	for (size_t i = 0; i < len - 2; i++)
+	for (size_t i = 0; i < len - tail; i++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/+", name[i]))
 			return 0;
 	for (int i = 0; never[i]; i++)
@@ -78,7 +80,7 @@ static int system_header(const char *name, size_t len)
 static int check_include(struct guarding *g, const char *file, const struct lex_token *t)
 {
 	const size_t n = t->len > 2 ? t->len - 2 : 0;
-	const int ok = t->text[0] == '<' ? system_header(t->text + 1, n) : own_header(g, t->text + 1, n);
+	const int ok = t->text[0] == '<' ? system_header(t->text + 1, n, g->spec->cuda) : own_header(g, t->text + 1, n);
 	return ok || !DEFENCE("guard.include") ? 0 : reject(g, "guard.include", file, t->line,
 		"a header that is neither of C's own <...> nor one of the candidate's own \"...\"");
 }
@@ -100,7 +102,8 @@ static int check_name(struct guarding *g, const char *file, const struct lex_tok
 			 CALLS[i]);
 		return reject(g, "guard.reserved", file, t->line, text);
 	}
-	if ((lex_is(t, "asm") || lex_is(t, "__asm__") || lex_is(t, "__asm")) && DEFENCE("guard.asm"))
+	/* PTX of its own is what tensor cores are for; the wall is where it runs. */
+	if (!g->spec->cuda && (lex_is(t, "asm") || lex_is(t, "__asm__") || lex_is(t, "__asm")) && DEFENCE("guard.asm"))
 		return reject(g, "guard.asm", file, t->line, "inline assembly: use intrinsics");
 	return 0;
 }
@@ -174,7 +177,9 @@ static int compile(struct guarding *g, struct err *e)
 		buf_addf(&program, "simulated: nothing was compiled\ncandidate %s\n", g->f.sha);
 		snprintf(file, sizeof file, "%s/artefact/sim", at);
 	} else {
-		if (engine_build(g->f.file, g->f.n, &g->built, e))
+		struct gpu gpu;
+		if ((g->spec->cuda && gpu_of_run(&g->s->run, &gpu, e)) ||
+		    engine_build(g->f.file, g->f.n, g->spec->cuda ? gpu.arch : NULL, &g->built, e))
 			return -1;
 		if (g->built.log.len)
 			buf_addf(&g->log, "\n%s\n", buf_str(&g->built.log));
@@ -207,7 +212,7 @@ static int work(struct guarding *g, struct err *e)
 			verdict_isolation_list(&g->s->v, g->built.isolation);
 	}
 	jw_int(&g->s->v.data, "files", g->f.n);
-	jw_str(&g->s->v.data, "options", ENGINE_BUILD_OPTIONS);
+	jw_str(&g->s->v.data, "options", g->spec->cuda ? ENGINE_CUDA_OPTIONS : ENGINE_BUILD_OPTIONS);
 	return 0;
 }
 
@@ -221,8 +226,8 @@ int guard_engine(struct stage *s, const char *text, size_t len, struct err *e)
 	if (engine_spec_parse(text, len, "spec.json", &g.spec, e))
 		return -1;
 	int rc = 0;
-	if (g.spec->cuda)
-		rc = err_set(e, EX_NOENV, "engines in CUDA are not built by this version");
+	if (engine_device(s, g.spec, e))
+		rc = -1;
 	else if (engine_files_stage(s, &g.f, &why) == 0)
 		rc = engine_files_cuda(&g.f) == g.spec->cuda ? work(&g, e)
 			: reject(&g, "guard.scope", NULL, 0, "an engine in another language than the problem's");

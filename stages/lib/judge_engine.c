@@ -8,7 +8,6 @@
 #include "buf.h"
 #include "engine_setup.h"
 #include "facts.h"
-#include "lane.h"
 #include "reason.h"
 
 #include <stdio.h>
@@ -48,16 +47,15 @@ static void decide(struct stage *s, const struct engine_report *r)
 static int run(struct stage *s, struct engine_setup *u, struct engine_report *r, struct err *e)
 {
 	struct engine_rig_work *w = engine_setup_work(u->spec->public, u->spec->npublic);
-	struct lane lane = LANE_INIT;
-	int rc = lane_share(&lane, s->trial.device, e);
+	int rc = u->spec->cuda ? 0 : lane_share(&u->lane, s->trial.device, e);
 	if (rc == 0)
 		rc = engine_rig_run(&u->rig, w, u->spec->npublic, r, e);
-	lane_drop(&lane);
+	lane_drop(&u->lane);
 	if (rc == 0) {
 		decide(s, r);
 		jw_bool(&s->v.data, "deterministic", r->repeats);
 		engine_rig_write(r, &s->v.data);
-		lane_write(&lane, &s->v.data, "lane");
+		lane_write(&u->lane, &s->v.data, "lane");
 		if (!r->repeats && !strcmp(r->word, "ok"))
 			relies_add(&s->v.relies, "order", "the same prompts did not give the same ids each time, as where sums are made "
 				   "in another order: every id was within the margin. An order that is fixed would be clean");

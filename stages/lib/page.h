@@ -36,7 +36,7 @@ struct page_row {
 /* Sources of a trial for its fold-out; NULL where not embedded. */
 struct page_source {
 	const char *kernel, *plan, *patch;
-	const char *file; /* name of what `kernel` holds: "kernel.cu", "engine.c" */
+	const char *file; /* name of what `kernel` holds: "kernel.cu", "engine.c", "engine.cu" */
 	const char *dir;  /* folder of the record, relative to the page; NULL: not here */
 	const char *from; /* FROM= that make replay wants; NULL: the trial is one of trials/ */
 };

@@ -83,7 +83,8 @@ static int sweep(struct work *w, struct err *e)
 	if (load_start(w, e))
 		return -1;
 	copy_files(&w->start, &w->made);
-	struct buf *text = engine_files_find(&w->start, "engine.c"), *to = engine_files_find(&w->made, "engine.c");
+	const char *name = engine_main(engine_files_cuda(&w->start));
+	struct buf *text = engine_files_find(&w->start, name), *to = engine_files_find(&w->made, name);
 	if (engine_tunables_parse(buf_str(text), text->len, &t, e))
 		return -1;
 	const int at = engine_tunables_pick(&t, w->s->run.seed, w->s->trial.index);

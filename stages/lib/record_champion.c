@@ -65,11 +65,18 @@ static void put_start(struct buf *b, const struct closed *c)
 	closed_free(&s);
 }
 
-static int is_engine(const struct closed *c)
+/* The file it begins in, or NULL. */
+static const char *engine_of(const struct closed *c)
 {
-	char path[TRIAL_PATH];
-	trial_path(path, c->trial.id, "candidate/engine.c");
-	return file_exists(path);
+	static const char *const NAME[] = {"engine.c", "engine.cu"};
+	for (int i = 0; i < 2; i++) {
+		char path[TRIAL_PATH], file[32];
+		snprintf(file, sizeof file, "candidate/%s", NAME[i]);
+		trial_path(path, c->trial.id, file);
+		if (file_exists(path))
+			return NAME[i];
+	}
+	return NULL;
 }
 
 static int write_readme(const struct closed *c, const char *dir, struct err *e)
@@ -80,8 +87,9 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	buf_addf(&b, "# %s on %s: trial %s\n\n", c->trial.spec, c->trial.device, c->trial.id);
 	if (strcmp(c->trial.device, "sim") == 0)
 		buf_adds(&b, "SIMULATED: no program ran; the figures are synthetic.\n\n");
-	if (is_engine(c))
-		buf_adds(&b, "An engine, timed on the processor that its record names.\n\n");
+	const char *engine = engine_of(c);
+	if (engine)
+		buf_addf(&b, "An engine, timed on the %s that its record names.\n\n", strcmp(engine, "engine.c") ? "GPU" : "processor");
 	else if (strcmp(c->trial.device, "emu") == 0)
 		buf_adds(&b, "EMULATED on a processor: the figures are not GPU speeds.\n\n");
 	put_ratio(&b, d, "ratio_baseline", "faster than the baseline by");
@@ -90,11 +98,13 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 	if (*c->title)
 		buf_addf(&b, "- change: %s\n", c->title);
 	buf_addf(&b, "- candidate: %s\n", c->candidate);
-	buf_addf(&b, "\n%s `evidence/` holds copies of\nthe verdicts it was kept on; ",
-		 is_engine(c) ? "`engine.c`, and `kernels/` if it is there, is the candidate."
-			      : "`kernel.cu` and `plan.json` are the candidate with its tunables fixed.");
+	if (engine)
+		buf_addf(&b, "\n`%s`, and `kernels/` if it is there, is the candidate.", engine);
+	else
+		buf_adds(&b, "\n`kernel.cu` and `plan.json` are the candidate with its tunables fixed.");
+	buf_adds(&b, " `evidence/` holds copies of\nthe verdicts it was kept on; ");
 	buf_addf(&b, "`trials/%s/` has everything", c->trial.id);
-	if (!is_engine(c))
+	if (!engine)
 		buf_addf(&b, ", `make replay TRIAL=%s` judges it again", c->trial.id);
 	buf_adds(&b, ".\n");
 	snprintf(path, sizeof path, "%.200s/README.md", dir);
@@ -107,7 +117,7 @@ static int copy_candidate(const struct closed *c, const char *dir, struct err *e
 {
 	char from[TRIAL_PATH];
 	struct engine_files f;
-	if (!is_engine(c))
+	if (!engine_of(c))
 		return copy_in(c, "candidate/kernel.cu", dir, "kernel.cu", e) ||
 		       copy_in(c, "candidate/plan.json", dir, "plan.json", e) ? -1 : 0;
 	trial_path(from, c->trial.id, "candidate");

@@ -8,7 +8,6 @@
 #include "buf.h"
 #include "engine_setup.h"
 #include "facts.h"
-#include "lane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,11 +62,10 @@ static int fail(struct stage *s, const struct engine_report *r, const char *buil
 static int run(struct stage *s, struct engine_report *r, const char *build, struct err *e)
 {
 	struct engine_rig_work *w = engine_setup_work(u.spec->tiny, u.spec->ntiny);
-	struct lane lane = LANE_INIT;
-	int rc = lane_share(&lane, s->trial.device, e);
+	int rc = u.spec->cuda ? 0 : lane_share(&u.lane, s->trial.device, e);
 	if (rc == 0)
 		rc = engine_rig_run(&u.rig, w, u.spec->ntiny, r, e);
-	lane_drop(&lane);
+	lane_drop(&u.lane);
 	if (rc == 0)
 		log_rows(r, build);
 	if (rc == 0 && strcmp(r->word, "ok"))

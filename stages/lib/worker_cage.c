@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { GPUS = 16, PATHS = 32, SHM_BYTES = 64 << 20 };
+enum { GPUS = 16, PATHS = 64, SHM_BYTES = 64 << 20 };
 
 struct places {
 	struct confine_path path[PATHS];
@@ -34,7 +34,7 @@ static void driver_folder(struct places *p)
 	void *f;
 
 	memcpy(&f, &cu.Init, sizeof f);
-	if (!dladdr(f, &info) || !info.dli_fname || !realpath(info.dli_fname, p->driver))
+	if (!f || !dladdr(f, &info) || !info.dli_fname || !realpath(info.dli_fname, p->driver))
 		return;
 	char *slash = strrchr(p->driver, '/');
 	if (slash && slash != p->driver) {
@@ -98,6 +98,17 @@ int worker_cage_enter(int cage, unsigned got, struct confine_report *r, struct e
 	if (cage != WORKER_CAGE_PLAIN && !confine_minimum(r->layers))
 		return err_set(e, EX_NOENV, "a worker cannot confine itself here: only %s", r->layers);
 	return 0;
+}
+
+void worker_cage_around(int cage, const struct confine_path *more, size_t n, struct confine *c)
+{
+	static struct places p;
+	memset(&p, 0, sizeof p);
+	places_fill(&p, cage);
+	for (size_t i = 0; i < n && p.n < PATHS; i++)
+		p.path[p.n++] = more[i];
+	*c = (struct confine){.calls = CONFINE_CALLS_ENGINE, .proc = 2, .limits = {.files = 65536}, .paths = p.path,
+			      .path_count = p.n, .namespaces = worker_cage_namespaces(cage)};
 }
 
 unsigned worker_cage_namespaces(int cage)

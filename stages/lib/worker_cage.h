@@ -21,6 +21,10 @@ enum worker_cage {
 };
 
 unsigned worker_cage_namespaces(int cage); /* to start it in */
+
+/* The same cage for a program that is started in it (spawn.h) and may use a GPU: of VIEW and NET, with `more` beside what a
+ * driver needs. *c borrows until the next call. */
+void worker_cage_around(int cage, const struct confine_path *more, size_t n, struct confine *c);
 /* EX_NOENV when what holds is less than confine_minimum, but for the last cage. `got`: the namespaces that this process is in.
  * The driver's library is to be open already. */
 int worker_cage_enter(int cage, unsigned got, struct confine_report *r, struct err *e);

@@ -23,7 +23,7 @@ cat >$run/spec/spec.json <<'END'
  "workloads": {"public": [{"name": "two", "batch": 2, "prompt": 4, "steps": 16}, {"name": "three", "batch": 3, "prompt": 5, "steps": 16}],
                "proxy": [{"name": "secret", "batch": 1, "prompt": 9, "steps": 8}],
                "odd": [{"name": "uneven", "batch": 3, "prompt": 7, "steps": 5}],
-               "tiny": [{"name": "least", "batch": 1, "prompt": 1, "steps": 17}]},
+               "tiny": [{"name": "least", "batch": 4, "prompt": 1, "steps": 17}]},
  "limits": {"load_s": 20, "step_s": 2}}
 END
 mkdir -p $run/spec/baseline

@@ -120,7 +120,7 @@ static void fake_drop(void *ctx)
 }
 
 static const struct engine_judging JUDGE = {fake_judge, fake_all, fake_drop};
-static const struct engine_io IO = {fake_open, fake_ask, fake_close};
+static const struct engine_io IO = {fake_open, fake_ask, fake_close, NULL};
 static const struct engine_task TASKS[] = {{1, 8, 20, 1, "one"}, {2, 6, 30, 1, "two"}, {3, 5, 7, 0, "odd"}};
 
 struct bed {
@@ -163,7 +163,7 @@ static void tear_down(struct bed *b)
 	engine_session_free(&b->s);
 }
 
-static const struct engine_limits LIMITS = {1.05, 1.05, 0.25, 64 << 20};
+static const struct engine_limits LIMITS = {1.05, 1.05, 0.25, 64 << 20, 0, NULL, NULL};
 
 static void decide(struct bed *b, struct fake *f)
 {

@@ -20,11 +20,12 @@
 #define HEAD "{\"schema\": \"touchstone/spec/1\", \"kind\": \"engine\", \"name\": \"q\", \"description\": \"d\", \"language\": \"c\","
 #define MODEL "\"model\": {\"family\": \"qwen3\", \"shape\": \"tiny\", \"seed\": 3},"
 #define ONE "[{\"name\": \"a\", \"batch\": 2, \"prompt\": 7, \"steps\": 5}]"
-#define WORK "\"workloads\": {\"public\": " ONE ", \"tiny\": " ONE "}"
+#define TINY "[{\"name\": \"t\", \"batch\": 4, \"prompt\": 7, \"steps\": 16}]"
+#define WORK "\"workloads\": {\"public\": " ONE ", \"tiny\": " TINY "}"
 
 static void whole(void **state)
 {
-	static const char text[] = HEAD MODEL "\"workloads\": {\"public\": " ONE ", \"proxy\": " ONE ", \"odd\": [], \"tiny\": " ONE "},"
+	static const char text[] = HEAD MODEL "\"workloads\": {\"public\": " ONE ", \"proxy\": " ONE ", \"odd\": [], \"tiny\": " TINY "},"
 		"\"promotion\": {\"margin\": 0.02}, \"gates\": {\"native\": 1.1}, \"limits\": {\"files\": 3, \"step_s\": 0.5}}";
 	struct engine_spec *s;
 	struct err e;
@@ -38,6 +39,21 @@ static void whole(void **state)
 	assert_true(s->files == 3 && s->step_s == 0.5 && s->load_s == 60);
 	engine_spec_free(s);
 	engine_spec_free(NULL);
+}
+
+static void cuda(void **state)
+{
+	static const char text[] = "{\"schema\": \"touchstone/spec/1\", \"kind\": \"engine\", \"name\": \"q\", \"description\": \"d\", "
+		"\"language\": \"cuda\", \"model\": {\"family\": \"qwen3\", \"shape\": \"any\"},"
+		"\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 1, \"prompt\": 100000, \"steps\": 8}], \"tiny\": " TINY "},"
+		"\"limits\": {\"load_s\": 120}}";
+	struct engine_spec *s;
+	struct err e;
+	(void)state;
+	assert_int_equal(engine_spec_parse(text, sizeof text - 1, "spec.json", &s, &e), 0);
+	assert_true(s->cuda && s->load_s == 120 && s->memory_bytes == INT64_C(64) << 30 && s->seed == 1);
+	assert_string_equal(s->shape, "any");
+	engine_spec_free(s);
 }
 
 static void kinds(void **state)
@@ -67,11 +83,17 @@ static void refused(void **state)
 		{HEAD WORK "}", "model"},
 		{HEAD MODEL "\"workloads\": {\"public\": " ONE "}}", "tiny"},
 		{HEAD MODEL "\"workloads\": {\"public\": [], \"tiny\": " ONE "}}", "public"},
-		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 257, \"prompt\": 7, \"steps\": 5}], \"tiny\": " ONE "}}",
+		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 257, \"prompt\": 7, \"steps\": 5}], \"tiny\": " TINY "}}",
 		 "public[0].batch"},
 		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 200, \"prompt\": 1000000, \"steps\": 5}], \"tiny\": "
-		 ONE "}}", "public[0]"},
-		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 2, \"prompt\": 7}], \"tiny\": " ONE "}}", "steps"},
+		 TINY "}}", "public[0]"},
+		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 2, \"prompt\": 7}], \"tiny\": " TINY "}}", "steps"},
+		{HEAD MODEL "\"workloads\": {\"public\": " ONE ", \"tiny\": " ONE "}}", "10 ids"},
+		{HEAD MODEL "\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 1, \"prompt\": 4096, \"steps\": 1}], \"tiny\": " TINY
+		 "}}", "4096 positions"},
+		{HEAD "\"model\": {\"family\": \"qwen3\", \"shape\": \"4B\"},\"workloads\": {\"public\": [{\"name\": \"a\", \"batch\": 1, "
+		 "\"prompt\": 40900, \"steps\": 61}], \"tiny\": " TINY "}}", "40960 positions"},
+		{HEAD MODEL WORK ", \"limits\": {\"load_s\": 121}}", "load_s"},
 		{HEAD "\"model\": {\"family\": \"qwen3\", \"shape\": \"huge\"}," WORK "}", "shape"},
 		{HEAD "\"model\": {\"family\": \"llama\", \"shape\": \"tiny\"}," WORK "}", "family"},
 		{HEAD MODEL WORK ", \"limits\": {\"step_s\": 0}}", "step_s"},
@@ -90,6 +112,6 @@ static void refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(kinds), cmocka_unit_test(refused)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(cuda), cmocka_unit_test(kinds), cmocka_unit_test(refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
