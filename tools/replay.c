@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../stages/lib/buf.h"
+#include "../stages/lib/engine_files.h"
+#include "../stages/lib/engine_spec.h"
 #include "../stages/lib/file.h"
 #include "../stages/lib/gpu.h"
 #include "../stages/lib/json.h"
@@ -33,7 +35,8 @@ static const char HELP[] =
 	"\n"
 	"Build the candidate of a closed trial again from its record and judge it again, with the\n"
 	"inputs of then. Prints one line per step: same, or what differs. A trial of a GPU is judged again\n"
-	"on a GPU of the same model only; another driver is said and accepted.\n"
+	"on a GPU of the same model only; another driver is said and accepted. An engine is asked the prompts of\n"
+	"then, with the checkpoint of then (the run's MODEL_DIR, or the problem's own).\n"
 	"  --FROM   a record from elsewhere: a folder with trials/, or with record/trials/. Its problem is that\n"
 	"           of specs/, whose files must be those of then. TRIAL: the newest kept one there\n"
 	"\n"
@@ -49,6 +52,7 @@ struct replay {
 	int attempt;              /* the final one */
 	char dir[8];              /* folder of the candidate: "" or "a0", ... */
 	const char *stage_key;    /* of the recorded judge, or NULL */
+	int engine;               /* an engine problem: the candidate is its files */
 	struct verdict_in was[STEP_COUNT];
 	char root[PATH_MAX];      /* the repository */
 	char from[PATH_MAX];      /* the tree with the record: root, or below --FROM */
@@ -125,17 +129,40 @@ static int make_scratch(struct replay *r, struct err *e)
 	       link_in(r->root, "stages", "stages", e) || link_in(r->root, "prompts", "prompts", e) ? -1 : 0;
 }
 
+/* The problem's kind, and of an engine's run what it was held to. The working directory is the scratch tree. */
+static int read_kind(struct replay *r, cJSON *more, struct err *e)
+{
+	static const char *const keys[] = {"model_dir", "model_sha256"};
+	char path[TRIAL_PATH];
+	struct buf text = BUF_INIT;
+	enum spec_kind kind = SPEC_KERNEL;
+	snprintf(path, sizeof path, "specs/%.64s/spec.json", r->run.spec);
+	int rc = file_read(path, 1 << 20, &text, e) || spec_kind(buf_str(&text), text.len, &kind, e) ? -1 : 0;
+	buf_free(&text);
+	r->engine = kind == SPEC_ENGINE;
+	for (int i = 0; i < 2 && r->engine; i++) {
+		const char *value = run_str(&r->run, keys[i], NULL);
+		if (value)
+			cJSON_AddStringToObject(more, keys[i], value);
+	}
+	return rc;
+}
+
 static int make_run(struct replay *r, char name[TRIAL_ID], struct err *e)
 {
+	cJSON *more = cJSON_CreateObject();
 	struct run_plan plan = {
 		.spec = r->run.spec, .device = r->run.device, .proposer = "sweep", .n = 1, .width = 1,
 		.seed = r->run.seed, .allow_weak = r->run.allow_weak, .replay = 1, .bin = r->bin,
+		.more = more,
 	};
 	struct run fresh;
 	char path[TRIAL_PATH];
-	if (runs_make(&plan, name, e) || run_read(name, &fresh, e))
+	int rc = read_kind(r, more, e) || runs_make(&plan, name, e) || run_read(name, &fresh, e) ? -1 : 0;
+	cJSON_Delete(more);
+	if (rc)
 		return -1;
-	int rc = runs_claim(&fresh, e);
+	rc = runs_claim(&fresh, e);
 	run_free(&fresh);
 	run_path(path, name, "stage_key.judge");
 	if (!rc && r->stage_key)
@@ -143,11 +170,44 @@ static int make_run(struct replay *r, char name[TRIAL_ID], struct err *e)
 	return rc;
 }
 
+/* The two files of a kernel, copied, and what they are together. */
+static int copy_kernel(const char *from, struct verdict *v, char sha[HASH_HEX], struct err *e)
+{
+	static const char *const slots[] = {"kernel.cu", "plan.json"};
+	char path[PATH_MAX + 160], to[TRIAL_PATH], file[64], part[2][HASH_HEX];
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "%s/%s", from, slots[i]);
+		snprintf(file, sizeof file, "a0/candidate/%s", slots[i]);
+		trial_path(to, "0001", file);
+		if (file_copy(path, to, e) || hash_file(to, part[i], e))
+			return -1;
+		verdict_output_sha(v, file, part[i]);
+	}
+	trial_candidate_sha(part[0], part[1], sha);
+	return 0;
+}
+
+static int copy_engine(const char *from, struct verdict *v, char sha[HASH_HEX], struct err *e)
+{
+	struct engine_files f;
+	char file[ENGINE_FILE_NAME + 16], one[HASH_HEX];
+	if (engine_files_folder(from, &f, e))
+		return -1;
+	int rc = engine_files_write("trials/0001/a0/candidate", &f, e);
+	for (int i = 0; i < f.n; i++) {
+		snprintf(file, sizeof file, "a0/candidate/%s", f.file[i].name);
+		hash_hex(buf_str(&f.file[i].text), f.file[i].text.len, one);
+		verdict_output_sha(v, file, one);
+	}
+	memcpy(sha, f.sha, HASH_HEX);
+	engine_files_free(&f);
+	return rc;
+}
+
 /* a0/propose of the scratch trial: the recorded candidate, its hashes checked on the way in. */
 static int write_proposal(struct replay *r, const char *run, struct err *e)
 {
-	static const char *const slots[] = {"kernel.cu", "plan.json"};
-	char from[PATH_MAX + 128], to[TRIAL_PATH], file[64], sha[2][HASH_HEX], both[HASH_HEX];
+	char from[PATH_MAX + 128], sha[HASH_HEX] = "";
 	struct verdict v;
 	struct trial t;
 	struct run fresh;
@@ -155,22 +215,13 @@ static int write_proposal(struct replay *r, const char *run, struct err *e)
 	    dir_make("trials/0001/a0/candidate", e))
 		return -1;
 	verdict_init(&v, run, "0001", STEP_A0_PROPOSE);
-	int rc = 0;
-	for (int i = 0; i < 2 && !rc; i++) {
-		snprintf(from, sizeof from, "%s/trials/%s/%s%scandidate/%s", r->from, r->trial.id,
-			 r->dir, *r->dir ? "/" : "", slots[i]);
-		snprintf(file, sizeof file, "a0/candidate/%s", slots[i]);
-		trial_path(to, "0001", file);
-		rc = file_copy(from, to, e) || hash_file(to, sha[i], e) ? -1 : 0;
-		if (!rc)
-			verdict_output_sha(&v, file, sha[i]);
-	}
+	snprintf(from, sizeof from, "%s/trials/%s/%s%scandidate", r->from, r->trial.id, r->dir, *r->dir ? "/" : "");
+	int rc = r->engine ? copy_engine(from, &v, sha, e) : copy_kernel(from, &v, sha, e);
 	if (!rc) {
-		trial_candidate_sha(sha[0], sha[1], both);
 		verdict_input(&v, "trial", t.sha);
 		verdict_input(&v, "spec", fresh.spec_sha256);
 		verdict_input(&v, "key", fresh.key_sha256);
-		verdict_input(&v, "candidate", both);
+		verdict_input(&v, "candidate", sha);
 		verdict_set(&v, V_PASS, "ok", "recorded candidate of trial %s", r->trial.id);
 		v.proposer = cJSON_CreateObject();
 		cJSON_AddStringToObject(v.proposer, "kind", "sweep");
@@ -179,7 +230,7 @@ static int write_proposal(struct replay *r, const char *run, struct err *e)
 		rc = tool_hash_self(v.tool_sha, e) || verdict_write(&v, e) ? -1 : 0;
 	}
 	const char *want = json_get_str(r->was[STEP_PROMOTE].data, "candidate_sha256", "");
-	if (!rc && strcmp(want, both) != 0) {
+	if (!rc && strcmp(want, sha) != 0) {
 		printf("%-11s DIFFERS: the sources are not those of the verdict\n", "candidate");
 		r->differs = 1;
 	}
@@ -237,6 +288,18 @@ static void compare_artefacts(const struct verdict_in *was, const struct verdict
 	}
 }
 
+/* An engine's judge: the prompts of then are told by what honest ways cost on them; the ids by their regrets. Another
+ * processor or mathematical library may round otherwise, so this is only a note. */
+static void compare_figures(const struct verdict_in *was, const struct verdict_in *now)
+{
+	static const char *const key[] = {"honest", "regret"}, *const what[] = {"prompts and gates", "ids"};
+	for (int i = 0; i < 2; i++) {
+		const cJSON *a = json_get(was->data, key[i]), *b = json_get(now->data, key[i]);
+		if (a && b)
+			printf("%-11s %s: %s\n", "", what[i], cJSON_Compare(a, b, 1) ? "the same figures" : "other figures");
+	}
+}
+
 static int steps(struct replay *r, struct err *e)
 {
 	for (int i = STEP_A0_GUARD; i <= STEP_JUDGE; i++) {
@@ -250,6 +313,8 @@ static int steps(struct replay *r, struct err *e)
 			compare(r, (enum step)i, &r->was[old], &now);
 		if (i == STEP_A0_GUARD && (*r->dir || r->was[STEP_TUNE].kind == V_NA))
 			compare_artefacts(&r->was[old], &now, r->attempt);
+		if (i == STEP_JUDGE && r->engine)
+			compare_figures(&r->was[old], &now);
 		verdict_in_free(&now);
 	}
 	return 0;

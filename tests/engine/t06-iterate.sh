@@ -48,6 +48,22 @@ ok "one that does not compile" same "reject compile.error" "$(code 0001)"
 ok "one that asks for sockets" same "reject guard.include" "$(code 0002)"
 ok "one with a file too many" same "reject propose.file_name" "$(code 0005)"
 ok "the same files again" same "reject guard.duplicate" "$(code 0004)"
+# Once more from the record: the same sources, prompts and ids.
+replay() { "$bin/replay" "--TRIAL=$1" >"$work/replay" 2>&1; }
+ok "replay of one that was judged agrees" replay 0003
+ok "... step for step" same "guard unittest judge" "$(awk '/ same: pass ok/ {printf "%s%s", s, $1; s = " "}' "$work/replay")"
+ok "... asked the same" grep -q "prompts and gates: the same figures" "$work/replay"
+ok "... and answered the same" grep -q " ids: the same figures" "$work/replay"
+ok "replay of one that does not compile agrees" replay 0001
+ok "... that it does not" grep -q "guard *same: reject compile.error" "$work/replay"
+cp -r trials "$work/kept"
+sed -i 's/PACE_US 3000/PACE_US 3001/' trials/0003/candidate/engine.c
+ok "other sources than recorded differ" same 1 "$(replay 0003; echo $?)"
+ok "... in words" grep -q "candidate *DIFFERS" "$work/replay"
+rm -rf trials && mv "$work/kept" trials
+mv "$work/model" "$work/away"
+ok "without its checkpoint there is no replay" same 3 "$(replay 0003; echo $?)"
+mv "$work/away" "$work/model"
 kept=$(jq -r 'select(.kept) | .trial' trials/log.jsonl | tail -n 1)
 for go in 1 2 3; do # a machine that others use may spread the times of the fast ones
 	[ "$kept" ] && break
