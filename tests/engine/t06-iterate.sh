@@ -19,7 +19,7 @@ cat >specs/small/spec.json <<'END'
  "workloads": {"public": [{"name": "two", "batch": 2, "prompt": 4, "steps": 16}, {"name": "three", "batch": 3, "prompt": 5, "steps": 16}],
                "odd": [{"name": "uneven", "batch": 3, "prompt": 7, "steps": 5}],
                "tiny": [{"name": "least", "batch": 1, "prompt": 1, "steps": 17}, {"name": "odd", "batch": 3, "prompt": 37, "steps": 16}]},
- "limits": {"load_s": 20, "step_s": 2}}
+ "gates": {"spread": 1}, "limits": {"load_s": 20, "step_s": 2}}
 END
 paced PACE_US=4400 >specs/small/baseline/engine.c
 echo 'int main(void) { return 0 }' >engines/0001/engine.c
@@ -67,6 +67,7 @@ mv "$work/away" "$work/model"
 kept=$(jq -r 'select(.kept) | .trial' trials/log.jsonl | tail -n 1)
 for go in 1 2 3; do # a machine that others use may spread the times of the fast ones
 	[ "$kept" ] && break
+	echo "/* go $go */" >>engines/0003/engine.c # the same files would not be tried again
 	it --N=5 --NEW=1 >"$work/again" 2>&1
 	kept=$(jq -r 'select(.kept) | .trial' trials/log.jsonl | tail -n 1)
 done
