@@ -60,6 +60,7 @@ SHELL := /bin/sh
 ## RUN_UNITTEST=      another one for unit tests; local is here
 ## MODEL_DIR=         an engine problem's checkpoint: a folder with config.json and *.safetensors; empty: a random
 ##                    one of the problem's own shape is made (.build/models)
+## PROVIDER=          make models: the one profile to ask
 ## ALLOW_WEAK=        1: promote although this machine isolates badly (the report says so)
 ## NEW=1              give up the interrupted run and start a new one
 ## V=1                show commands      SAN=1  build with sanitizers      WERROR=1  warnings stop
@@ -68,6 +69,7 @@ N ?=
 DEVICE ?=
 PROPOSER ?=
 PROFILE ?=
+PROVIDER ?=
 MODEL ?=
 WIDTH ?=
 SEED ?=
@@ -108,7 +110,7 @@ ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
 .PHONY: help all iterate resume status report champion check selftest try replay redo adopt ship new test test-fresh lint \
-	clean devices calibrate profile tidy stale
+	clean devices models calibrate profile tidy stale
 
 help: ## this page
 	@awk -f tools/make/help.awk $(firstword $(MAKEFILE_LIST))
@@ -156,6 +158,9 @@ new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working templ
 
 devices: $(B)/bin/status $(B)/bin/probe ## what this machine can run on, and why not on the rest
 	$(Q)$(B)/bin/status --devices
+
+models: $(B)/bin/models $(B)/bin/client ## does each language model that is set up answer? a tiny call each; PROVIDER= MODEL=
+	$(Q)$(B)/bin/models $(call given,PROVIDER MODEL)
 
 profile: all ## metrics of a kept TRIAL by Nsight Compute, for the next prompts
 	$(Q)$(B)/bin/profile $(call given,TRIAL)
