@@ -1,6 +1,6 @@
 // launch: wait grid=2 block=32 args=o
 // residency: 4
-// stall_ms: 300
+// stall_ms: 30
 // expect: deadlock no thread has made progress
 // Two blocks wait for each other.
 
