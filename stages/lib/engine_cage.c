@@ -5,6 +5,7 @@
  */
 #include "engine_cage.h"
 
+#include "buf.h"
 #include "engine_cuda.h"
 #include "gpu.h"
 #include "spawn.h"
@@ -51,44 +52,59 @@ static int add_links(struct engine_cage *c, const char *dir, struct err *e)
 	return rc;
 }
 
-static int below_usr(const char *path)
+/* Where the libraries of every system are: in view anyway. */
+static int is_system(const char *path)
 {
-	return strcmp(path, "/usr") == 0 || strncmp(path, "/usr/", 5) == 0;
+	static const char *const IN[] = {"/usr/lib", "/usr/lib64", "/lib", "/lib64"};
+	for (size_t i = 0; i < sizeof IN / sizeof *IN; i++) {
+		const size_t n = strlen(IN[i]);
+		if (strncmp(path, IN[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
+			return 1;
+	}
+	return 0;
+}
+
+/* A folder of libraries, into the view and the search path. Links are resolved: inside there may be none. */
+static int add_folder(struct engine_cage *c, const char *path, struct buf *list, struct err *e)
+{
+	char real[PATH_MAX];
+	if (path[0] != '/' || !realpath(path, real) || strcmp(real, "/") == 0)
+		return 0;
+	buf_addf(list, "%s%s", list->len ? ":" : "", real);
+	return is_system(real) ? 0 : add(c, real, CONFINE_EXEC, e);
 }
 
 /* Folders that the operator named for libraries: a driver may lie in one. */
-static int add_folders(struct engine_cage *c, const char *list, struct err *e)
+static int add_folders(struct engine_cage *c, const char *own, struct buf *list, struct err *e)
 {
-	for (const char *at = list; at && *at;) {
+	int rc = 0;
+	for (const char *at = own; at && *at && rc == 0;) {
 		const size_t n = strcspn(at, ":");
-		char path[PATH_MAX], real[PATH_MAX];
-		if (n < sizeof path) {
-			snprintf(path, sizeof path, "%.*s", (int)n, at);
-			if (path[0] == '/' && realpath(path, real) && !below_usr(real) && strcmp(real, "/") != 0 &&
-			    (add(c, real, CONFINE_EXEC, e) || (strcmp(real, path) != 0 && add(c, path, CONFINE_EXEC, e))))
-				return -1;
-		}
+		char path[PATH_MAX];
+		snprintf(path, sizeof path, "%.*s", (int)n, at);
+		rc = add_folder(c, path, list, e);
 		at += n + (at[n] == ':');
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- on a GPU ---- */
 
 static int set_environment(struct engine_cage *c, const char *gpu, struct err *e)
 {
-	const char *own = getenv("LD_LIBRARY_PATH");
-	char libraries[PATH_MAX], root[PATH_MAX];
-	if (engine_cuda_libraries(libraries, root, e))
-		return -1;
-	if (!below_usr(root) && add(c, root, CONFINE_EXEC, e))
-		return -1;
-	snprintf(c->variable[0], sizeof c->variable[0], "LD_LIBRARY_PATH=%s%s%.4000s", libraries, own ? ":" : "", own ? own : "");
+	char libraries[PATH_MAX];
+	struct buf list = BUF_INIT;
+	int rc = engine_cuda_libraries(libraries, e) || add_folder(c, libraries, &list, e) ||
+		 add_folders(c, getenv("LD_LIBRARY_PATH"), &list, e) ? -1 : 0;
+	if (rc == 0 && list.len >= sizeof c->variable[0] - 32)
+		rc = err_set(e, EX_BADUSE, "LD_LIBRARY_PATH is too long for an engine");
+	snprintf(c->variable[0], sizeof c->variable[0], "LD_LIBRARY_PATH=%s", buf_str(&list));
 	snprintf(c->variable[1], sizeof c->variable[1], "CUDA_VISIBLE_DEVICES=%s", gpu);
 	c->env[1] = c->variable[0];
 	c->env[2] = c->variable[1];
 	c->env[3] = "CUDA_CACHE_DISABLE=1";
-	return add_folders(c, own, e);
+	buf_free(&list);
+	return rc;
 }
 
 /* Does the driver start in it, for a program of ours? 1, 0, or -1. */

@@ -68,20 +68,20 @@ void engine_job_cuda(struct engine_job *j, const struct toolkit *t, const char *
 	j->crash = -1;
 }
 
-int engine_cuda_libraries(char out[PATH_MAX], char root[PATH_MAX], struct err *e)
+int engine_cuda_libraries(char out[PATH_MAX], struct err *e)
 {
 	struct toolkit t;
 	out[0] = '\0';
 	if (toolkit_find(&t, e))
 		return -1;
-	snprintf(root, PATH_MAX, "%s", t.root);
 	for (const char *const *d = TOOLKIT_LIB_DIRS; *d; d++) {
 		char path[PATH_MAX + 32];
 		snprintf(path, sizeof path, "%s/%s/libcublas.so", t.root, *d);
 		if (access(path, R_OK))
 			continue;
-		snprintf(out, PATH_MAX, "%.2000s/%s", t.root, *d);
-		return 0;
+		snprintf(path, sizeof path, "%s/%s", t.root, *d);
+		if (realpath(path, out))
+			return 0;
 	}
 	return err_set(e, EX_NOENV, "the CUDA toolkit in %s has no libcublas: engines in CUDA are linked with it", t.root);
 }

@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-/* The folder of libcublas, for LD_LIBRARY_PATH, and the toolkit's. EX_NOENV. */
-int engine_cuda_libraries(char out[PATH_MAX], char root[PATH_MAX], struct err *e);
+/* The folder of libcublas, links resolved, for LD_LIBRARY_PATH. EX_NOENV. */
+int engine_cuda_libraries(char out[PATH_MAX], struct err *e);
 
 #endif

@@ -28,7 +28,7 @@ static void place_add(struct places *p, const char *path, enum confine_access ac
 }
 
 /* The driver's library loads others from its own folder. */
-static void driver_folder(struct places *p)
+static void driver_folder(struct places *p, int engine)
 {
 	Dl_info info;
 	void *f;
@@ -39,7 +39,7 @@ static void driver_folder(struct places *p)
 	char *slash = strrchr(p->driver, '/');
 	if (slash && slash != p->driver) {
 		*slash = 0;
-		if (strncmp(p->driver, "/usr/", 5) != 0)
+		if (engine || strncmp(p->driver, "/usr/", 5) != 0)
 			place_add(p, p->driver, CONFINE_EXEC);
 	}
 }
@@ -59,7 +59,19 @@ static void devices_add(struct places *p)
 		place_add(p, rest[i], CONFINE_DEVICE);
 }
 
-static void places_fill(struct places *p, int cage)
+/* What a program of ours may open is a candidate's to run as well, so of /usr it gets the libraries alone. */
+static void system_add(struct places *p, int engine)
+{
+	static const char *const libraries[] = {"/usr/lib", "/usr/lib64", "/usr/local/lib"};
+	for (size_t i = 0; engine && i < sizeof libraries / sizeof *libraries; i++)
+		place_add(p, libraries[i], CONFINE_EXEC);
+	if (engine)
+		place_add(p, "/usr/share/nvidia", CONFINE_READ);
+	else
+		place_add(p, "/usr", CONFINE_EXEC);
+}
+
+static void places_fill(struct places *p, int cage, int engine)
 {
 	static const char *const proc[] = {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/sys",
 					   "/proc/cpuinfo", "/proc/meminfo", "/proc/version"};
@@ -71,12 +83,12 @@ static void places_fill(struct places *p, int cage)
 	if (cage == WORKER_CAGE_DEVICES)
 		place_add(p, "/", CONFINE_READ);
 	if (cage < WORKER_CAGE_DEVICES) {
-		place_add(p, "/usr", CONFINE_EXEC);
+		system_add(p, engine);
 		place_add(p, "/lib", CONFINE_EXEC);
 		place_add(p, "/lib64", CONFINE_EXEC);
 		place_add(p, "/etc/ld.so.cache", CONFINE_READ);
 		place_add(p, "/sys", CONFINE_READ);
-		driver_folder(p);
+		driver_folder(p, engine);
 	}
 	for (size_t i = 0; cage == WORKER_CAGE_NET && i < sizeof proc / sizeof *proc; i++)
 		place_add(p, proc[i], CONFINE_READ);
@@ -88,7 +100,7 @@ int worker_cage_enter(int cage, unsigned got, struct confine_report *r, struct e
 	static struct places p;
 	struct confine c = {.calls = CONFINE_CALLS_GPU, .proc = 2, .limits = {.files = 65536}};
 
-	places_fill(&p, cage);
+	places_fill(&p, cage, 0);
 	c.paths = p.path;
 	c.path_count = p.n;
 	c.all_files = cage == WORKER_CAGE_PLAIN;
@@ -104,7 +116,7 @@ void worker_cage_around(int cage, const struct confine_path *more, size_t n, str
 {
 	static struct places p;
 	memset(&p, 0, sizeof p);
-	places_fill(&p, cage);
+	places_fill(&p, cage, 1);
 	for (size_t i = 0; i < n && p.n < PATHS; i++)
 		p.path[p.n++] = more[i];
 	*c = (struct confine){.calls = CONFINE_CALLS_ENGINE, .proc = 2, .limits = {.files = 65536}, .paths = p.path,
