@@ -24,11 +24,11 @@ static int draw_order(struct engine_bench *b, struct err *e)
 
 static void plan_contest(struct engine_bench *b, struct contest *t, int workloads)
 {
-	t->c = &SESSION_ENGINE;
+	t->c = b->gpu ? &SESSION_ENGINE_GPU : &SESSION_ENGINE;
 	t->rule.margin = b->margin;
 	t->rule.guard = b->guard;
-	t->rule.s0 = SESSION_ENGINE.s0_floor;
-	t->rule.k_max = SESSION_ENGINE.k_max;
+	t->rule.s0 = t->c->s0_floor;
+	t->rule.k_max = t->c->k_max;
 	t->workloads = workloads;
 	for (int i = 0; i < workloads; i++) {
 		t->name[i] = b->task[i].name;

@@ -229,7 +229,7 @@ static int shoot(void *ctx, struct shot *q, struct err *e)
 
 /* ---- after the session: all arms are reaped ---- */
 
-/* Has the candidate given these very tokens to these prompts, and was right? */
+/* Were these very tokens given to these prompts before, and right? What the candidate says is looked at in any case. */
 static int known(const struct engine_session *s, const struct engine_answer *a)
 {
 	const struct engine_sample *m = &s->sample[a->sample];
@@ -238,7 +238,7 @@ static int known(const struct engine_session *s, const struct engine_answer *a)
 	for (int i = 0; i < s->answers && m->arm != RAW_CANDIDATE; i++) {
 		const struct engine_answer *b = &s->answer[i];
 		const struct engine_sample *o = &s->sample[b->sample];
-		if (b->right && o->arm == RAW_CANDIDATE && o->workload == m->workload && o->place == m->place &&
+		if (b->right && o->workload == m->workload && o->place == m->place &&
 		    o->pair == m->pair && memcmp(a->token, b->token, bytes) == 0)
 			return 1;
 	}

@@ -10,7 +10,7 @@
  * alone (session.h: solo), before there is a candidate.
  *
  * All tokens are kept, and judged by `judge` once all arms of the session are reaped: every batch, warm-up included. The
- * candidate's come first and are all replayed; of the others' those that it did not say as well, to the same prompts. Wrong ones are
+ * candidate's come first and are all replayed; of the others' those that were not said already, to the same prompts. Wrong ones are
  * SHOT_WRONG, and charged to the arm. Only then are the samples in the raw file marked as verified.
  *
  * `set` of a shot is recorded as drawn and not used. Prompts: the id at i is

@@ -66,7 +66,7 @@ struct session_class {
 	int sustained_quads;
 };
 
-extern const struct session_class SESSION_EMU, SESSION_SIM, SESSION_CUDA, SESSION_ENGINE;
+extern const struct session_class SESSION_EMU, SESSION_SIM, SESSION_CUDA, SESSION_ENGINE, SESSION_ENGINE_GPU;
 const struct session_class *session_class_of(const char *device); /* a slug is a GPU's: SESSION_CUDA */
 
 /* What a workload of a GPU takes instead of the class's constants, chosen before the first counted sample

@@ -113,6 +113,30 @@ const struct session_class SESSION_ENGINE = {
 	.s0_floor = 0.01,
 };
 
+/* The same on a GPU, for models of any size: six workloads of a 4B model are 2 to 3 s for each batch of an arm, and their ids take
+ * about as long to replay. A batch there varies by a percent or less, so two or three blocks say what a session can say;
+ * what differs between sessions is less than on a shared processor. A clear loser ends after one session, a clear winner
+ * after four. */
+const struct session_class SESSION_ENGINE_GPU = {
+	.name = "engine-gpu",
+	.block_quads = 1,
+	.blocks_min = 2,
+	.blocks_max = 3,
+	.se_target = 0.004,
+	.decisive = 5,
+	.trim = 0.2,
+	.warm_pairs = 1,
+	.solo_reps = 2,
+	.solo_slack = 0.03,
+	.anchor_quads = 1,
+	.ring = 1 << 30,
+	.k_max = 12,
+	.time_s = 1800,
+	.hopeless = 20,
+	.behind_s = 60,
+	.s0_floor = 0.005,
+};
+
 const struct session_class *session_class_of(const char *device)
 {
 	static const struct session_class *const of[] = {
