@@ -393,9 +393,10 @@ static long number(const char *text, const char *what, long max)
 
 static int recipe(const char *text)
 {
-	if (!text || (strcmp(text, "uniform") && strcmp(text, "scaled")))
+	const int scaled = text && strcmp(text, "scaled") == 0;
+	if (!scaled && !(text && strcmp(text, "uniform") == 0))
 		die(EX_BADUSE, "--recipe is uniform or scaled");
-	return strcmp(text, "scaled") == 0;
+	return scaled;
 }
 
 int main(int argc, char **argv)
