@@ -51,7 +51,9 @@ SHELL := /bin/sh
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
-## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_S= MAX_WALL_S=   budget of the run
+## MAX_TOKENS= MAX_USD= MAX_CALLS= MAX_GPU_MINUTES= MAX_MINUTES=   budget of the run, over all its makes; the last two
+##                    reserve the median so far, and what does not fit is not begun
+## MAX_GPU_S= MAX_WALL_S=   GPU seconds instead of minutes; seconds of each make
 ## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
 ## UNITTEST_DEVICE=   for a GPU: emu keeps unit tests off it, none leaves them out
 ## SANITIZER=         1: compute-sanitizer too, where it is installed, on a GPU's tiny shapes (a few seconds a trial)
@@ -77,6 +79,8 @@ MAX_TOKENS ?=
 MAX_USD ?=
 MAX_CALLS ?=
 MAX_GPU_S ?=
+MAX_GPU_MINUTES ?=
+MAX_MINUTES ?=
 MAX_WALL_S ?=
 SIM_SECONDS ?=
 UNITTEST_DEVICE ?=
@@ -105,7 +109,7 @@ quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
 	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST MODEL_DIR ALLOW_WEAK NEW \
-	COMMAND REPLY REPAIRS PLATEAU
+	COMMAND REPLY REPAIRS PLATEAU MAX_GPU_MINUTES MAX_MINUTES
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

@@ -15,6 +15,7 @@
 #include "../stages/lib/json.h"
 #include "../stages/lib/ledger.h"
 #include "../stages/lib/lock.h"
+#include "../stages/lib/minutes.h"
 #include "../stages/lib/profile.h"
 #include "../stages/lib/record.h"
 #include "../stages/lib/repair.h"
@@ -50,7 +51,8 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  REPAIRS PLATEAU MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
+	"  REPAIRS PLATEAU MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_GPU_MINUTES MAX_MINUTES\n"
+	"  MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
 	"  RUN_GPU RUN_UNITTEST MODEL_DIR\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
 	"  NEW=1      give up the unfinished run first\n"
@@ -63,7 +65,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "REPAIRS", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
-	"PLATEAU", "SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
+	"MAX_MINUTES", "MAX_GPU_MINUTES", "PLATEAU", "SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
 	"FROM", "RUN_GPU", "RUN_UNITTEST", "MODEL_DIR",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -71,6 +73,7 @@ static const char *values[NAMES];
 
 static volatile sig_atomic_t stopped;
 static volatile pid_t make_pid;
+static const char *over = ": MAX_WALL_S is over"; /* what an alarm means */
 
 static const char *given(const char *name)
 {
@@ -135,9 +138,12 @@ static void add_limits(cJSON *more)
 {
 	static const char *const keys[][2] = {
 		{"MAX_TOKENS", "max_tokens"}, {"MAX_USD", "max_usd"}, {"MAX_CALLS", "max_calls"},
-		{"MAX_GPU_S", "max_gpu_s"}, {"MAX_WALL_S", "max_wall_s"},
+		{"MAX_GPU_S", "max_gpu_s"}, {"MAX_WALL_S", "max_wall_s"}, {"MAX_MINUTES", "max_minutes"},
+		{"MAX_GPU_MINUTES", "max_gpu_s"},
 		{"SIM_SECONDS", "sim_seconds"},
 	};
+	if (given("MAX_GPU_S") && given("MAX_GPU_MINUTES"))
+		die(EX_BADUSE, "MAX_GPU_S and MAX_GPU_MINUTES are one budget: give one of them");
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		const char *s = given(keys[i][0]);
 		char *end;
@@ -145,7 +151,7 @@ static void add_limits(cJSON *more)
 		if (s && (*end || !(v > 0) || v > 1e15))
 			die(EX_BADUSE, "%s must be a number above 0, not '%s'", keys[i][0], s);
 		if (s)
-			cJSON_AddNumberToObject(more, keys[i][1], v);
+			cJSON_AddNumberToObject(more, keys[i][1], strcmp(keys[i][0], "MAX_GPU_MINUTES") ? v : 60 * v);
 	}
 }
 
@@ -371,6 +377,20 @@ static void catch_signals(void)
 		sigaction(which[i], &a, NULL);
 }
 
+/* The sooner of two ends: of this make, and of the run's minutes over all its makes. */
+static void set_alarm(const struct run *r)
+{
+	double wall = run_num(r, "max_wall_s", 0), left;
+	struct err e;
+	if (minutes_begin(r, &left, &e))
+		die_err(&e);
+	if (left > 0 && (wall <= 0 || left < wall)) {
+		over = ": MAX_MINUTES is over";
+		wall = left < 1 ? 1 : left;
+	}
+	alarm((unsigned)wall); /* 0: none */
+}
+
 /* The exit code of the step that stopped the run, from its status file. */
 static int stop_code(const struct run *r)
 {
@@ -387,6 +407,8 @@ static int finish(const struct run *r, int made, const char *bin)
 	char next[TRIAL_ID];
 	struct err e;
 	int rolled, done = runs_closed(r, next);
+	if (minutes_end(r, &e))
+		warn("%s", e.text);
 	if (*next ? record_catch_up(&rolled, &e) : recover_end(r, &e))
 		die_err(&e);
 	if (*next)
@@ -394,7 +416,7 @@ static int finish(const struct run *r, int made, const char *bin)
 	if (*next && stopped) {
 		fflush(stdout);
 		printf("stopped%s; `make iterate` continues at %s\n",
-		       stopped == SIGALRM ? ": MAX_WALL_S is over" : "", next);
+		       stopped == SIGALRM ? over : "", next);
 		return stopped == SIGALRM ? EX_AGAIN : 128 + (int)stopped;
 	}
 	if (*next) {
@@ -537,7 +559,7 @@ int main(int argc, char **argv)
 		die_err(&e);
 	summary_banner(&r, tried);
 	catch_signals();
-	alarm((unsigned)run_num(&r, "max_wall_s", 0)); /* 0: none */
+	set_alarm(&r);
 	int made = runs_drive(&r, bin, &make_pid, &e);
 	if (made < 0)
 		die_err(&e);

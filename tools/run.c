@@ -17,6 +17,7 @@
 #include "../stages/lib/jsonw.h"
 #include "../stages/lib/ledger.h"
 #include "../stages/lib/lock.h"
+#include "../stages/lib/minutes.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/spawn.h"
@@ -56,6 +57,7 @@ struct job {
 	char program[512];
 	struct verdict_in done;   /* the verdict, once written */
 	int on_gpu;
+	int timed; /* a step that begins or closes a trial, in a run with max_minutes */
 	char run[TRIAL_ID];
 	char runner[RUNNER_COMMAND]; /* "": the step is done here */
 	int code;                 /* of the last try: exit code, or 128 + signal */
@@ -279,30 +281,29 @@ static int end_poisoned(struct job *j)
 
 /* --- seconds of a GPU --- */
 
-/* A step may hold a GPU's lane as long as it must: how long is known afterwards, by its verdict. So
- * nothing is reserved but the right to begin, and a run ends at most one step over its max_gpu_s. A
- * step that dies is not charged. 1: this step uses one, under `id` of the ledger. */
-static int gpu_begin(const struct job *j, struct run *r, char id[LEDGER_ID], struct err *e)
+/* A step may hold a GPU's lane as long as it must: how long is known afterwards, by its verdict. Reserved
+ * is the median of such steps of the run so far, so that a run ends at most one unusual step over its
+ * max_gpu_s. A step that dies stays charged as reserved. 1: this step uses one, under `id` of the ledger. */
+static int gpu_begin(const struct job *j, struct run *r, struct ledger_amount *most, char id[LEDGER_ID], struct err *e)
 {
-	static const struct ledger_amount nothing;
 	if (!j->on_gpu || run_read(j->run, r, e))
 		return j->on_gpu ? -1 : 0;
-	if (ledger_reserve(r, j->id, j->info->name, &nothing, id, e) == 0)
+	if (ledger_usual_gpu_s(r, j->info->name, &most->gpu_s, e) == 0 &&
+	    ledger_reserve(r, j->id, j->info->name, most, id, e) == 0)
 		return 1;
 	run_free(r);
 	return -1;
 }
 
-static void gpu_end(const struct job *j, struct run *r, const char *id)
+static void gpu_end(const struct job *j, struct run *r, const struct ledger_amount *most, const char *id)
 {
-	static const struct ledger_amount nothing;
 	const cJSON *lane = j->done.json ? json_get(j->done.data, "lane") : NULL;
-	struct ledger_amount spent = {0};
+	struct ledger_amount spent = {.gpu_s = j->done.json ? 0 : most->gpu_s};
 	struct err e;
 	double from = json_get_num(lane, "from_us", 0), to = json_get_num(lane, "to_us", 0);
 	if (to > from && strcmp(json_get_str(lane, "mode", ""), "exclusive") == 0)
 		spent.gpu_s = (to - from) / 1e6;
-	if (ledger_settle(r, j->id, j->info->name, id, &nothing, &spent, &e))
+	if (ledger_settle(r, j->id, j->info->name, id, most, &spent, &e))
 		warn("%s", e.text);
 	run_free(r);
 }
@@ -330,13 +331,28 @@ static int try_until(struct job *j, struct err *e)
 	return 0;
 }
 
+/* Wall minutes: reserved before a trial is proposed, settled when it is closed. */
+static int minutes(const struct job *j, struct err *e)
+{
+	struct run r;
+	const int closed = j->step == STEP_PROMOTE && j->done.json;
+	if (!j->timed || (j->step == STEP_PROMOTE && !closed))
+		return 0;
+	if (run_read(j->run, &r, e))
+		return -1;
+	int rc = closed ? minutes_settle(&r, j->id, e) : minutes_reserve(&r, j->id, e);
+	run_free(&r);
+	return rc;
+}
+
 static int run_step(struct job *j, struct err *e)
 {
 	if (!file_exists(j->target) && stage_skip(j->id, j->step, NULL) == 1 && have_verdict(j, e))
 		return 0;
 	struct run r;
+	struct ledger_amount most = {0};
 	char id[LEDGER_ID];
-	int charged = gpu_begin(j, &r, id, e);
+	int charged = minutes(j, e) ? -1 : gpu_begin(j, &r, &most, id, e);
 	if (charged < 0) {
 		j->code = e->code;
 		snprintf(j->text, sizeof j->text, "%.150s", e->text);
@@ -344,7 +360,10 @@ static int run_step(struct job *j, struct err *e)
 	}
 	int rc = try_until(j, e);
 	if (charged)
-		gpu_end(j, &r, id);
+		gpu_end(j, &r, &most, id);
+	struct err bad;
+	if (!rc && j->step == STEP_PROMOTE && minutes(j, &bad))
+		warn("%s", bad.text);
 	return rc;
 }
 /* status.json is a convenience: replaced whole, not synced. */
@@ -444,6 +463,8 @@ static int prepare(struct job *j, struct err *e)
 	struct run r;
 	if (run_read(j->run, &r, NULL) == 0) { /* a run that cannot be read is the stage's to report */
 		int rc = runner_of(&r, j->step, j->runner, e);
+		j->timed = run_num(&r, "max_minutes", 0) > 0 && !file_exists(j->target) &&
+			   (j->step == STEP_A0_PROPOSE || j->step == STEP_PROMOTE);
 		run_free(&r);
 		if (rc)
 			return -1;

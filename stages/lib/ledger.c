@@ -13,10 +13,12 @@
 #include "json.h"
 #include "jsonw.h"
 #include "lock.h"
+#include "stats.h"
 #include "verdict.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -219,6 +221,27 @@ static cJSON *read_all(const struct run *r, struct err *e)
 	}
 	buf_free(&text);
 	return list;
+}
+
+int ledger_usual_gpu_s(const struct run *r, const char *what, double *s, struct err *e)
+{
+	*s = 0;
+	if (run_num(r, "max_gpu_s", 0) <= 0)
+		return 0; /* nobody looks at it */
+	cJSON *list = read_all(r, e);
+	if (!list)
+		return -1;
+	double *v = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *v);
+	size_t n = 0;
+	for (const cJSON *j = list->child; j; j = j->next) {
+		v[n] = json_get_num(j, "gpu_s", 0);
+		n += v[n] > 0 && v[n] < 1e9 && strcmp(json_get_str(j, "kind", ""), "settle") == 0 &&
+		     strcmp(json_get_str(j, "what", ""), what) == 0;
+	}
+	*s = n ? stats_median(v, n) : 0;
+	free(v);
+	cJSON_Delete(list);
+	return 0;
 }
 
 static int closed_after(const cJSON *j, const char *id)

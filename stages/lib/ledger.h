@@ -38,6 +38,8 @@ int ledger_reserve(const struct run *r, const char *trial, const char *what,
 int ledger_settle(const struct run *r, const char *trial, const char *what, const char *id,
 		  const struct ledger_amount *most, const struct ledger_amount *spent,
 		  struct err *e);
+/* What a step called `what` usually holds a GPU, by the median of those settled with more than 0; 0 while there is none. */
+int ledger_usual_gpu_s(const struct run *r, const char *what, double *s, struct err *e);
 /* Running totals (settled figures plus open reservations), from the last line. */
 int ledger_total(const struct run *r, struct ledger_amount *total, struct err *e);
 /* Is `id` reserved and not settled? Then *most is what it was reserved with. One that was marked

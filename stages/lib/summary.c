@@ -215,7 +215,7 @@ void summary_rows(const struct run *r, const struct summary *s)
 static void summary_budget(const struct run *r)
 {
 	static const char *const keys[] = {"max_calls", "max_tokens", "max_usd", "max_gpu_s",
-		"max_wall_s"};
+		"max_minutes", "max_wall_s"};
 	int any = 0;
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		double v = run_num(r, keys[i], 0);

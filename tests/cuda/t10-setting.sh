@@ -59,15 +59,25 @@ ok "propose needs no GPU" "$bin/run" trials/0004/a0/propose.json
 ok "bench does, and there is none left" has "budget max_gpu_s=5 of run r0002 is used up" \
 	"$bin/run" trials/0004/bench.json
 
+fresh --MAX_GPU_MINUTES=0.1
+ok "minutes are the same budget" same "$(jq -r .settings.max_gpu_s trials/runs/r0003/run.json)" 6
+for s in 1 3 2; do
+	echo '{"t":"2026-01-01T00:00:00.000Z","id":"x'$s'","kind":"settle","trial":"0007","what":"bench","calls":0,"tokens_in":0,"tokens_out":0,"usd":0,"gpu_s":'$s',"total":{"calls":0,"tokens_in":0,"tokens_out":0,"usd":0,"gpu_s":5}}'
+done >trials/runs/r0003/ledger.jsonl
+ok "propose needs no GPU" "$bin/run" trials/0007/a0/propose.json
+ok "bench does not fit: 5 are charged, and its like took 2 in the median" has \
+	"budget max_gpu_s=6 of run r0003: 5 are charged, the next step may take 2" "$bin/run" trials/0007/bench.json
+ok "nothing was reserved for it" same "$(grep -c reserve trials/runs/r0003/ledger.jsonl)" 0
+
 ok "devices lists it" has "cuda  $slug: Fake GPU (tests), GPU 0  (default)" "$bin/status" --devices
 ok "a namespace whose pids NVML does not know: others are unknown, not foreign" same \
 	"$(FAKE_NVML_HIDE=1 FAKE_NVML_PIDS=4000001 "$bin/probe" devices | jq -c '.gpus[0] | [.sees, .others]')" "[0,-1]"
 echo FAKE_CUDA_MODE=2 >>"$work/gpu/fake.conf"
 ok "devices says why one cannot be used" has "not usable: its compute mode is prohibited" "$bin/status" --devices
 fresh
-ok "then emu is the default" same "$(jq -r .settings.device trials/runs/r0003/run.json)" emu
+ok "then emu is the default" same "$(jq -r .settings.device trials/runs/r0004/run.json)" emu
 ok "and the run says why" has "no GPU is used: Fake GPU (tests) (GPU-fa4e0000-0000-4000-8000-000000000001) cannot be \
-used: its compute mode is prohibited" jq -r .settings.device_why trials/runs/r0003/run.json
+used: its compute mode is prohibited" jq -r .settings.device_why trials/runs/r0004/run.json
 ok "DEVICE=cuda is refused with exit 4" code 4 iterate --NEW=1 --DEVICE=cuda
 ok "no such GPU: exit 4" code 4 iterate --NEW=1 --DEVICE=nvidia-h200
 ok "the one that is there is named" has "no GPU 'nvidia-h200' here; there is $slug" iterate --NEW=1 --DEVICE=nvidia-h200
