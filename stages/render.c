@@ -9,6 +9,7 @@
  */
 #include "lib/file.h"
 #include "lib/json.h"
+#include "lib/ledger.h"
 #include "lib/page.h"
 #include "lib/page_read.h"
 #include "lib/trial.h"
@@ -128,6 +129,7 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		.relies = log->relies[log->n],
 		.first_error = json_get_str(j, "first_error", NULL),
 		.repairs = (int)json_get_num(j, "repairs", 0),
+		.plateau = json_get_str(json_get(j, "plateau"), "state", NULL),
 		.vs_champion = ratio_of(j, "ratio"),
 		.vs_baseline = ratio_of(j, "ratio_baseline"),
 		.kept = cJSON_IsTrue(json_get(j, "kept")),
@@ -247,7 +249,25 @@ static void group_free(struct page_group *g)
 		free((char *)g->source[i].patch), free((char *)g->source[i].dir);
 		free((char *)g->source[i].from);
 	}
-	free(g->row), free(g->source);
+	free(g->row), free(g->source), free((void *)g->spend);
+}
+
+/* Totals of the runs that the rows name; a ledger that cannot be read has spent nothing. */
+static void spend_read(struct page_group *g)
+{
+	struct page_spend *s = xcalloc(g->n + 1, sizeof *s);
+	for (size_t i = 0; i < g->n; i++) {
+		struct run r = {0};
+		struct ledger_amount t;
+		if ((g->spends && !strcmp(s[g->spends - 1].run, g->row[i]->run)) || !run_name_ok(g->row[i]->run))
+			continue;
+		s[g->spends].run = g->row[i]->run;
+		snprintf(r.name, sizeof r.name, "%.*s", TRIAL_ID - 1, g->row[i]->run);
+		if (!ledger_total(&r, &t, NULL))
+			s[g->spends] = (struct page_spend){g->row[i]->run, t.calls, t.tokens_in + t.tokens_out, t.usd, t.gpu_s};
+		g->spends++;
+	}
+	g->spend = s;
 }
 
 static void group_write(struct buf *out, const struct options *o, const struct log *log, const cJSON *rivals,
@@ -269,6 +289,8 @@ static void group_write(struct buf *out, const struct options *o, const struct l
 		if (!g.start && page_is_start(log->base[i], r))
 			g.start = r;
 	}
+	if (!o->shipped)
+		spend_read(&g);
 	page_read_gpu(log->base[first], champion, rivals, &keep, &g);
 	page_group(out, &g);
 	page_keep_free(&keep);

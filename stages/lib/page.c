@@ -364,6 +364,7 @@ void page_group(struct buf *out, const struct page_group *g)
 		row(out, g->row[i - 1], &g->source[i - 1], g->start);
 	buf_adds(out, "</tbody></table></div>\n");
 	failures(out, g);
+	page_search(out, g);
 	page_element(out, "<p class=dim>How to reproduce: <code>make iterate SPEC=", g->row[0]->spec, "");
 	page_element(out, " DEVICE=", g->row[0]->device, "</code> continues or starts a run; <code>make replay ");
 	const char *from = NULL;

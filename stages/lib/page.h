@@ -28,6 +28,7 @@ struct page_row {
 	const char *relies;   /* what a rule-dependent one relies on, in words; NULL none */
 	const char *first_error; /* code of the attempt that was repaired; NULL none was */
 	int repairs;             /* turns */
+	const char *plateau;     /* "widened", "stopped" by PLATEAU; NULL neither */
 	struct page_ratio vs_champion, vs_baseline;
 	int kept, emulated, simulated;
 	int weak; /* kept although too little isolation held (ALLOW_WEAK=1) */
@@ -55,6 +56,13 @@ struct page_machine {
 	double copy_gbs, read_gbs, fp32_tflops, bf16_tflops;
 };
 
+/* What a run has spent, by its ledger. */
+struct page_spend {
+	const char *run;
+	long long calls, tokens;
+	double usd, gpu_s;
+};
+
 /* One problem on one device: rows in trial order. */
 struct page_group {
 	const struct page_row **row;
@@ -64,6 +72,8 @@ struct page_group {
 	const struct page_size *size; /* of the champion */
 	size_t sizes;
 	const struct page_machine *machine; /* NULL: no GPU */
+	const struct page_spend *spend;     /* of runs; NULL: not told, as for what is shipped */
+	size_t spends;
 };
 
 struct page_state {
@@ -87,6 +97,8 @@ void page_ratio_text(struct buf *out, const struct page_ratio *r);
 struct page_ratio page_worth(const struct page_group *g, const struct page_row *r);
 /* The champion against start/: directly where they met, else the quotient of their ratios to the baseline. */
 struct page_ratio page_over_start(const struct page_group *g, const struct page_row *champion);
+/* page_search.c: proposers and runs: how many proposals, kept, unusable replies, and the cost. */
+void page_search(struct buf *out, const struct page_group *g);
 /* page_gpu.c: the table of sizes under the headline. */
 void page_sizes(struct buf *out, const struct page_group *g);
 

@@ -241,3 +241,28 @@ const struct reason *reason_list(size_t *count)
 	*count = sizeof table / sizeof table[0];
 	return table;
 }
+
+static int one_of(const char *code, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(code, list[i]))
+			return 1;
+	return 0;
+}
+
+int reason_search_over(const char *code)
+{
+	static const char *const list[] = {"propose.space_done", "propose.plateau", "propose.no_replies_left"};
+
+	return one_of(code, list, sizeof list / sizeof *list);
+}
+
+int reason_unusable_reply(const char *code)
+{
+	static const char *const list[] = {
+		"propose.ambiguous", "propose.empty",    "propose.file_name",  "propose.header",    "propose.malformed",
+		"propose.missing_file", "propose.no_files", "propose.too_large", "propose.tool_calls", "propose.truncated",
+	};
+
+	return one_of(code, list, sizeof list / sizeof *list);
+}

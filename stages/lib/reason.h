@@ -20,6 +20,10 @@ struct reason {
 const struct reason *reason_find(const char *code); /* NULL if not in the list */
 const char *reason_text(const char *code);          /* "unknown reason" if not in the list */
 
+/* The search was over: nothing was proposed (the space is done, a plateau, no reply left). */
+int reason_search_over(const char *code);
+/* A reply came from which no candidate could be taken: a parse failure of its model. */
+int reason_unusable_reply(const char *code);
 /* Does a candidate with this code go back to its proposer (repair.h)? reason.c says which and why. */
 int reason_repairable(const char *code);
 

@@ -49,7 +49,10 @@ static void count(struct summary *s, const struct verdict_in *in)
 	const char *state = json_get_str(json_get(in->data, "plateau"), "state", "");
 	if (!done && (in->kind == V_REJECT || in->kind == V_INCONCLUSIVE))
 		clusters_add(&s->clusters, in->code, text);
+	const char *kind = json_get_str(json_get(in->json, "proposer"), "kind", "");
 	s->closed++;
+	s->asked += !reason_search_over(in->code) && *kind && strcmp(kind, "sweep") != 0;
+	s->unusable += reason_unusable_reply(in->code);
 	count_repairs(s, in);
 	s->space_done += done && !over;
 	s->plateaued += over;
@@ -61,6 +64,8 @@ static void count(struct summary *s, const struct verdict_in *in)
 	switch (in->kind) {
 	case V_PASS:
 		s->kept++;
+		if (json_get_num(in->data, "ratio", 0) > 0)
+			s->gain *= json_get_num(in->data, "ratio", 1);
 		return;
 	case V_INCONCLUSIVE:
 		s->inconclusive++;
@@ -94,6 +99,7 @@ void summary_read(const struct run *r, struct summary *s)
 	memset(s, 0, sizeof *s);
 	s->reasons = cJSON_CreateObject();
 	s->errors = cJSON_CreateObject();
+	s->gain = 1;
 	for (int64_t i = 0; run_trial(r, i, id) == 0; i++) {
 		struct verdict_in in;
 		if (verdict_read(id, STEP_PROMOTE, &in, NULL))
@@ -152,6 +158,9 @@ static void print_reasons(const struct summary *s)
 {
 	printf("  reasons   ");
 	print_counts(s->reasons);
+	if (s->unusable)
+		printf("  replies   %d of %d had no usable candidate (%.0f %%)\n", s->unusable, s->asked,
+		       100.0 * s->unusable / (s->asked ? s->asked : 1));
 	if (!s->repaired)
 		return;
 	printf("  repairs   %d of %d trials mended in %d turn%s; first errors: ", s->mended, s->repaired, s->turns,
@@ -159,7 +168,7 @@ static void print_reasons(const struct summary *s)
 	print_counts(s->errors);
 }
 
-static void print_spend(const struct run *r)
+static void print_spend(const struct run *r, const struct summary *s)
 {
 	struct ledger_amount t;
 	if (ledger_total(r, &t, NULL) || (!t.calls && t.gpu_s <= 0)) {
@@ -175,6 +184,10 @@ static void print_spend(const struct run *r)
 	if (t.gpu_s > 0)
 		printf("%s%.1f GPU s", t.calls ? ", " : "", t.gpu_s);
 	putchar('\n');
+	double percent = (s->gain - 1) * 100;
+	if (s->kept && percent > 0)
+		printf("  cost      %.0f tokens, $%.4f, %.2f GPU s per accepted percent (%+.1f %% in this run)\n",
+		       (double)(t.tokens_in + t.tokens_out) / percent, t.usd / percent, t.gpu_s / percent, percent);
 }
 
 const char *summary_note(const struct run *r)
@@ -209,7 +222,7 @@ void summary_rows(const struct run *r, const struct summary *s)
 		puts("  champion  none: the baseline stands");
 	if (*s->relies)
 		printf("  status    rule-dependent: %s (`make champion` says why)\n", s->relies);
-	print_spend(r);
+	print_spend(r, s);
 }
 
 static void summary_budget(const struct run *r)

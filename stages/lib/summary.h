@@ -28,6 +28,8 @@ struct summary {
 	cJSON *errors;      /* object: code -> count, first errors of the trials that were repaired */
 	char champion[TRIAL_ID]; /* after the newest closed trial; "" none */
 	char relies[128];   /* rules that the champion's keeping depends on, "fast_math, order"; "" clean */
+	double gain;        /* product of the ratios of what this run kept; 1 nothing */
+	int asked, unusable; /* replies of a model, a program or a record; those without a usable candidate */
 	double best_ratio;  /* champion against the baseline; 0 unknown */
 };
 

@@ -32,6 +32,15 @@ same "who proposed" openai "$(jq -r .settings.proposer trials/runs/r0001/run.jso
 check "the key is nowhere in the record" sh -c "! grep -rl '$KEY' trials reports champion"
 check "nor in the output" sh -c "! grep '$KEY' '$T/out'"
 same "every call is settled" "6 6" "$(grep -c '"kind":"reserve"' trials/runs/r0001/ledger.jsonl) $(grep -c '"kind":"settle"' trials/runs/r0001/ledger.jsonl)"
+kept=$(jq -s '[.[]|select(.kept)]|length' trials/log.jsonl)
+percent=$(jq -s '[.[]|select(.kept).ratio]|(reduce .[] as $r (1;.*$r)-1)*100' trials/log.jsonl)
+tokens=$(tail -n 1 trials/runs/r0001/ledger.jsonl | jq '.total.tokens_in+.total.tokens_out')
+if [ "$kept" != 0 ]; then
+	want=$(echo "$tokens $percent" | awk '{printf "cost      %.0f tokens", $1/$2}')
+	check "what an accepted percent cost: $want" grep -qF "$want, " "$T/out"
+else
+	check "nothing was kept: no cost of an accepted percent" sh -c "! grep -q 'cost      ' '$T/out'"
+fi
 jq -r .prompt_sha256 trials/000?/a0/proposal.json >"$T/first"
 
 # The same run again, elsewhere, with make -j: the same prompts.
@@ -61,6 +70,8 @@ serve '{"replies":[{"text":"let me think"},{"text":"```cuda kernel.cu\nint x","f
 tree
 iterate N=3
 same "useless replies are results" "0 propose.no_files propose.truncated" "$CODE $(jq -r .reason.code trials/0001/promote.json trials/0002/promote.json | paste -sd' ')"
+check "the summary says how many were unusable" grep -q 'replies   2 of 3 had no usable candidate (67 %)' "$T/out"
+check "and the page, by model" grep -q '<td>openai openai/scripted</td>.*<td class=n>2 of 3 (67 %)' reports/index.html
 
 # No server: nothing is written, the code is 75 and the next make goes on.
 stop_server; PORT=9

@@ -138,6 +138,31 @@ static void test_failures(void **state)
 	free(t);
 }
 
+static void test_search(void **state)
+{
+	(void)state;
+	struct page_row a = start_kept, b = start_lost, c = start_lost, d = start_lost;
+	const struct page_row *rows[] = {&a, &b, &c, &d};
+	static struct page_source four[4];
+	const struct page_spend spend[] = {{"r0001", 3, 4000, 0.5, 60}};
+	a.proposer = b.proposer = c.proposer = "openai x/<m>";
+	b.code = "propose.truncated", c.plateau = "widened", d.code = "propose.plateau", d.proposer = "openai x/<m>";
+	struct page_group g = {.row = rows, .source = four, .n = 4, .spend = spend, .spends = 1};
+	char *t = text_of(&g);
+	has(t, "<tr><td>openai x/&lt;m&gt; <span class=tag>1 widened</span> <span class=tag>1 not proposed: the search was over</span>"
+	       "</td><td class=n>3</td><td class=n>1</td><td class=n>+20.0 %</td><td class=n>1 of 3 (33 %)</td>");
+	has(t, "<td class=n>3 calls, 4000 tokens, $0.5000, 60.0 GPU s</td><td class=n>200 tokens, $0.0250, 3.00 GPU s</td>");
+	free(t);
+	a.kept = 0;
+	t = text_of(&g);
+	has(t, "60.0 GPU s</td><td class=n>-</td>");
+	free(t);
+	g.spend = NULL; /* shipped: not told */
+	t = text_of(&g);
+	assert_null(strstr(t, "what they cost"));
+	free(t);
+}
+
 static void test_emulated(void **state)
 {
 	(void)state;
@@ -217,7 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over_start), cmocka_unit_test(test_start_lost), cmocka_unit_test(test_gpu_words),
-		cmocka_unit_test(test_emulated), cmocka_unit_test(test_failures), cmocka_unit_test(test_read),
+		cmocka_unit_test(test_emulated), cmocka_unit_test(test_failures), cmocka_unit_test(test_search),
+		cmocka_unit_test(test_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
