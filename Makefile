@@ -92,6 +92,7 @@ ALLOW_WEAK ?=
 KERNEL ?=
 PLAN ?=
 TRIAL ?=
+OUT ?=
 FROM ?=
 NEW ?=
 COMMAND ?=
@@ -113,7 +114,7 @@ SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD M
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals
-.PHONY: help all iterate resume status report champion check selftest try replay redo adopt ship new test test-fresh lint \
+.PHONY: help all iterate resume status report champion check selftest try replay redo adopt ship freeze new test test-fresh lint \
 	clean devices models calibrate profile tidy stale
 
 help: ## this page
@@ -142,7 +143,7 @@ check: all ## prove SPEC sound before money is spent on it
 selftest: all ## try the judge itself on DEVICE: what breaks its rules must be refused
 	$(Q)$(B)/bin/selftest $(call given,DEVICE)
 
-try: all ## judge my own kernel: SPEC= KERNEL= PLAN=
+try: all ## judge my own kernel: SPEC= KERNEL= PLAN=; an engine: KERNEL= its folder
 	$(ITERATE) --try $(call given,$(SETTINGS) KERNEL PLAN)
 
 redo: all ## the reply of TRIAL once more, as a new trial
@@ -156,6 +157,9 @@ replay: all ## rebuild TRIAL from its record, judge it again, compare; FROM=a sh
 
 ship: all ## what was found on DEVICE into champion/shipped/, for anyone to check: FROM=tree SPEC=
 	$(Q)BUILD=$(B) tools/ship $(call given,DEVICE FROM SPEC)
+
+freeze: all ## an engine problem's champion judged and timed again, copied to OUT with FREEZE.json: SPEC= OUT=
+	$(Q)$(B)/bin/freeze $(call given,SPEC OUT DEVICE MODEL_DIR)
 
 new: $(B)/bin/new ## a new problem folder specs/SPEC, from a small working template
 	$(Q)$(B)/bin/new $(call quote,$(SPEC))

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../stages/lib/device.h"
+#include "../stages/lib/engine_given.h"
 #include "../stages/lib/engine_run.h"
 #include "../stages/lib/file.h"
 #include "../stages/lib/gpu.h"
@@ -44,9 +45,9 @@ static const char HELP[] =
 	"modes\n"
 	"  (none)     go on with the unfinished run, else make a new one\n"
 	"  --resume   go on with the unfinished run; nothing to do without one\n"
-	"  --try      one trial of KERNEL and PLAN, two files of mine\n"
+	"  --try      one trial of KERNEL and PLAN, two files of mine; of an engine problem, KERNEL is a folder\n"
 	"  --redo     one trial of the reply of TRIAL\n"
-	"  --adopt    one trial of what FROM holds: a trial's record, a champion, or kernel.cu and plan.json\n"
+	"  --adopt    one trial of what FROM holds: a trial's record, a champion, or kernel.cu and plan.json, or engine.c\n"
 	"  --tidy     only put the record right and remove leftovers\n"
 	"\n"
 	"settings of a new run\n"
@@ -221,8 +222,13 @@ static void plan_single(struct run_plan *p, enum mode mode)
 {
 	struct err e;
 	const int spec = given("SPEC") != NULL;
+	char path[TRIAL_PATH];
+	snprintf(path, sizeof path, "specs/%.64s/spec.json", p->spec);
+	const int engine = mode == TRY && file_exists(path) ? engine_run_kind(p->spec, &e) : 0;
+	if (engine < 0)
+		die_err(&e);
 	if (mode == REDO   ? run_redo(p, given("TRIAL"), spec, given("DEVICE") != NULL, &e)
-	    : mode == TRY  ? run_try(p, given("KERNEL"), given("PLAN"), &e)
+	    : mode == TRY  ? run_try(p, given("KERNEL"), given("PLAN"), engine, &e)
 			   : run_adopt(p, given("FROM"), spec, &e))
 		die_err(&e);
 	p->n = 1;
@@ -255,8 +261,12 @@ static void plan_problem(struct run_plan *p)
 	struct spec *spec;
 	struct err e;
 	const int engine = engine_run_device(p->spec, &p->device, &e);
-	if (engine < 0 || (engine && engine_run_proposer(p->proposer, &e)))
+	const int own = strcmp(p->proposer, "manual") == 0; /* files of somebody's own */
+	if (engine < 0 || (engine && !own && engine_run_proposer(p->proposer, &e)))
 		die_err(&e);
+	if (own && engine != (p->given[0][1] && strncmp(p->given[0][1], ENGINE_GIVEN, strlen(ENGINE_GIVEN)) == 0))
+		die(EX_BADUSE, "'%s' is %s problem, and these files are not for one (SPEC= names another)", p->spec,
+		    engine ? "an engine" : "a kernel");
 	if (engine && (given("RUN_GPU") || given("RUN_UNITTEST") || number("REPAIRS", 0, REPAIR_MOST, 0)))
 		die(EX_BADUSE, "engine problems run here, and are not repaired: no RUN_GPU, RUN_UNITTEST or REPAIRS");
 	plan_device(p);

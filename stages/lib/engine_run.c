@@ -30,6 +30,15 @@ static int load(const char *name, struct engine_spec **spec, struct err *e)
 	return rc;
 }
 
+int engine_run_kind(const char *name, struct err *e)
+{
+	struct engine_spec *spec;
+	const int rc = load(name, &spec, e);
+	if (rc == 1)
+		engine_spec_free(spec);
+	return rc;
+}
+
 int engine_run_device(const char *name, const char **device, struct err *e)
 {
 	struct engine_spec *spec;

@@ -10,6 +10,9 @@
 
 #include <cjson/cJSON.h>
 
+/* Is specs/NAME one? 1: yes; 0: no; -1: it cannot be read. */
+int engine_run_kind(const char *name, struct err *e);
+
 /* Is specs/NAME an engine problem? 1: yes, its spec can be read, *device (NULL: not given) is one it can run on; 0: no;
  * -1. An engine in C runs on this processor, "emu", whatever GPUs there are; one in CUDA on a GPU alone. */
 int engine_run_device(const char *name, const char **device, struct err *e);

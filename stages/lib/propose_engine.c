@@ -7,6 +7,7 @@
 
 #include "defence.h"
 #include "engine_files.h"
+#include "engine_given.h"
 #include "engine_setup.h"
 #include "engine_tunables.h"
 #include "file.h"
@@ -130,6 +131,28 @@ static int replay(struct work *w, struct err *e)
 	return rc;
 }
 
+/* make try, adopt and redo: the engine that the run was given. */
+static int own_files(struct work *w, struct err *e)
+{
+	const char *from = json_get_str(json_get(w->s->trial.json, "origin"), "from", "my own files");
+	char dir[TRIAL_PATH], line[200];
+	const int given = engine_given(w->s, dir, e);
+	if (given < 0)
+		return -1;
+	if (!given)
+		return err_set(e, EX_BADUSE, "nothing to propose: give KERNEL= (a folder with an engine), or FROM=");
+	if (engine_files_folder(dir, &w->made, e))
+		return -1;
+	snprintf(line, sizeof line, "%s: %.150s", w->kind, from);
+	utf8_line(&w->item, line, strlen(line), 120);
+	return 0;
+}
+
+static int is_own(const char *kind)
+{
+	return !strcmp(kind, "manual") || !strcmp(kind, "try") || !strcmp(kind, "adopt");
+}
+
 static void put_files(struct jsonw *j, struct engine_files *f, struct engine_files *parent)
 {
 	char sha[HASH_HEX];
@@ -208,6 +231,8 @@ static int make(struct work *w, struct err *e)
 		return sweep(w, e);
 	if (strcmp(w->kind, "replay") == 0)
 		return replay(w, e);
+	if (is_own(w->kind))
+		return own_files(w, e);
 	return err_set(e, EX_BADUSE, "proposer '%.40s' knows kernels alone: engine problems take sweep, or replay of folders", w->kind);
 }
 
@@ -220,7 +245,7 @@ static int finish(struct work *w, struct err *e)
 	if (write_candidate(w, e) || write_proposal(w, e))
 		return -1;
 	verdict_input(v, "candidate", w->made.sha);
-	if (strcmp(w->kind, "replay") != 0 && !strcmp(w->made.sha, w->parent.sha) && DEFENCE("propose.unchanged"))
+	if (strcmp(w->kind, "replay") != 0 && !is_own(w->kind) && !strcmp(w->made.sha, w->parent.sha) && DEFENCE("propose.unchanged"))
 		verdict_set(v, V_REJECT, "propose.unchanged", "all files are those of the parent");
 	else
 		verdict_set(v, V_PASS, "ok", "%s", w->item.data);

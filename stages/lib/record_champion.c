@@ -104,9 +104,8 @@ static int write_readme(const struct closed *c, const char *dir, struct err *e)
 		buf_adds(&b, "\n`kernel.cu` and `plan.json` are the candidate with its tunables fixed.");
 	buf_adds(&b, " `evidence/` holds copies of\nthe verdicts it was kept on; ");
 	buf_addf(&b, "`trials/%s/` has everything", c->trial.id);
-	if (!engine)
-		buf_addf(&b, ", `make replay TRIAL=%s` judges it again", c->trial.id);
-	buf_adds(&b, ".\n");
+	buf_addf(&b, ", `make replay TRIAL=%s` judges it again", c->trial.id);
+	buf_adds(&b, engine ? ",\n`make freeze` judges and times it once more and copies it.\n" : ".\n");
 	snprintf(path, sizeof path, "%.200s/README.md", dir);
 	int rc = file_write(path, b.data, b.len, 0644, e);
 	buf_free(&b);

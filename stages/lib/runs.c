@@ -188,11 +188,12 @@ static int put_given(struct jsonw *w, const struct run_plan *p, const char *dir,
 {
 	char to[TRIAL_PATH], sha[HASH_HEX];
 	jw_obj(w, "given");
-	for (int i = 0; i < 4 && p->given[i][0]; i++) {
-		snprintf(to, sizeof to, "%.100s/given", dir);
+	for (int i = 0; i < RUN_GIVEN && p->given[i][0]; i++) {
+		const char *slash = strrchr(p->given[i][1], '/');
+		snprintf(to, sizeof to, "%.100s/given/%.*s", dir, slash ? (int)(slash - p->given[i][1]) : 0, p->given[i][1]);
 		if (dir_make(to, e))
 			return -1;
-		snprintf(to, sizeof to, "%.100s/given/%.60s", dir, p->given[i][1]);
+		snprintf(to, sizeof to, "%.100s/given/%.80s", dir, p->given[i][1]);
 		if (file_copy(p->given[i][0], to, e) || hash_file(to, sha, e))
 			return -1;
 		jw_str(w, p->given[i][1], sha);

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { RUN_GIVEN = 64 }; /* as many files as an engine may have */
+
 /* What a new run is made of. */
 struct run_plan {
 	const char *spec, *device, *proposer;
@@ -27,7 +29,7 @@ struct run_plan {
 	int replay;           /* the scratch run of tools/replay.c */
 	cJSON *more;          /* further settings, an object (model, profile, max_tokens, ...) */
 	cJSON *origin;        /* for every trial.json; NULL: null */
-	const char *given[4][2]; /* files {path, name} to keep in the run's given/ folder */
+	const char *given[RUN_GIVEN][2]; /* files {path, name} to keep in the run's given/ folder */
 	const char *bin;      /* folder of the programs to pin */
 	const struct buf *device_json; /* of a runner's GPU (runner.h); NULL: the GPU is here */
 	int gpus;             /* how many there, with device_json */

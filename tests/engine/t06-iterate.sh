@@ -80,6 +80,61 @@ ok "its figures are not called emulated" same false "$(jq "select(.trial == \"$k
 ok "the banner says so, too" grep -q "small on emu (an engine, on this processor)" "$work/first"
 ok "a stranger agrees with its timing" "$bin/recheck" "trials/$kept/bench.json" "trials/$kept/confirm.json"
 ok "files beside engine.c travel" test -f trials/0003/candidate/kernels/more.h
+# The champion frozen: judged and timed once more, into a folder of its own.
+freeze() { "$bin/freeze" --SPEC=small --OUT="$work/frozen" "$@" >"$work/freeze" 2>&1; }
+ok "freeze" freeze
+ok "... has the champion's files" diff -r champion/small/emu/kernels "$work/frozen/kernels"
+ok "... as they are" same "$(sha256sum <champion/small/emu/engine.c | cut -d ' ' -f 1)" "$(jq -r '.files["engine.c"]' "$work/frozen/FREEZE.json")"
+ok "... nothing but them and FREEZE.json" same "FREEZE.json engine.c kernels" "$(ls "$work/frozen" | xargs)"
+ok "... five samples of everything at every workload" jq -e '.times.workloads | map([.champion, .native][] | .total_s, .ttft_s, .tpot_s
+	| .samples | length) == [range(18) | 5]' "$work/frozen/FREEZE.json"
+ok "... beside the native baseline" jq -e '.times.score_tokens_s | .ratio > 1.25 and .champion > .native' "$work/frozen/FREEZE.json"
+ok "... every id that was timed replayed" jq -e '.times.tokens_replayed == 5 * (2 * 16 + 3 * 16 + 3 * 5) and .judge.regret.tokens > 0' "$work/frozen/FREEZE.json"
+ok "... with hashes and environment" jq -e '(.sha256 | [.[]] | length == 8 and all(test("^[0-9a-f]{64}$"))) and .environment.compiler != "" and
+	.environment.isolation != ""' "$work/frozen/FREEZE.json"
+ok "not into a folder that has something in it" same 2 "$(freeze; echo $?)"
+rm -r "$work/frozen" && mkdir "$work/frozen"
+(sleep 1; echo "/* another */" >>champion/small/emu/engine.c) &
+ok "not when the engine changes meanwhile" same 3 "$(freeze; echo $?)"
+wait
+ok "... nor afterwards" same 3 "$(freeze; echo $?)"
+ok "... in words" grep -q "engine.c' has changed since it was judged" "$work/freeze"
+ok "... and nothing is left" same "" "$(ls -A "$work/frozen" "$work" | grep tmp)"
+cp "trials/$kept/candidate/engine.c" champion/small/emu/engine.c
+cp specs/small/spec.json "$work/spec.json"
+sed -i 's/"margin"/"margin" /; s/a small model/another/' specs/small/spec.json
+ok "nor for another problem than it was judged for" same 3 "$(freeze; echo $?)"
+cp "$work/spec.json" specs/small/spec.json
+cp -r specs/small specs/new
+sed -i 's/"small"/"new"/' specs/new/spec.json
+ok "without a champion there is nothing to freeze" has "has no champion on emu" "$bin/freeze" --SPEC=new --OUT="$work/none"
+cp -r "$root/specs/vector_add" specs/
+ok "a kernel's champion is shipped, not frozen" has "make ship" "$bin/freeze" --SPEC=vector_add --OUT="$work/none"
+# Engines of one's own, one trial each: make try, adopt and redo.
+newest() { trials=$(ls -d trials/[0-9]*); echo "${trials##*trials/}"; }
+own() { "$bin/iterate" "$@" >"$work/own" 2>&1; }
+ok "adopt takes a champion's folder" own --adopt --SPEC=small --FROM=champion/small/emu
+ok "... its engine as it is" diff -r "trials/$kept/candidate" "trials/$(newest)/a0/candidate"
+ok "... which was judged already" same "reject guard.duplicate" "$(code "$(newest)")"
+ok "... and says where it is from" same "adopt: champion/small/emu" "$(jq -r .data.item "trials/$(newest)/a0/propose.json")"
+ok "try takes a folder" own --try --SPEC=small --KERNEL=engines/0001
+ok "... and judges it like any other" same "reject compile.error" "$(code "$(newest)" | sed 's/guard.duplicate/compile.error/')"
+{ echo '#include <sys/socket.h>'; echo '/* another */'; } >own.c
+ok "try takes one file" own --try --SPEC=small --KERNEL=own.c
+ok "... as engine.c" cmp own.c "trials/$(newest)/a0/candidate/engine.c"
+ok "... refused like any other" same "reject guard.include" "$(code "$(newest)")"
+ok "an engine has no plan" same 2 "$(own --try --SPEC=small --KERNEL=own.c --PLAN=own.c; echo $?)"
+ok "a folder without an engine" same 2 "$(own --try --SPEC=small --KERNEL=champion; echo $?)"
+ok "redo takes a trial's files" own --redo --TRIAL=0001
+ok "... and they are no duplicate then" same "reject compile.error" "$(code "$(newest)")"
+ok "adopt takes a record, and its problem" own --adopt --FROM=trials/0003
+ok "... files beside engine.c, too" diff -r trials/0003/candidate "trials/$(newest)/a0/candidate"
+ok "redo runs the champion again" own --redo --TRIAL="$kept"
+ok "... which does not beat itself" same "reject bench.below_margin" "$(code "$(newest)")"
+ok "an engine is nothing for a kernel problem" same 2 "$(own --adopt --SPEC=vector_add --FROM=engines/0003; echo $?)"
+ok "nor a kernel for an engine problem" same 2 "$(own --adopt --SPEC=small --FROM=specs/vector_add/baseline; echo $?)"
+echo x >>engines/0003/kernels/Makefile
+ok "nor what is no engine's" has "is no file of an engine" "$bin/iterate" --adopt --SPEC=small --FROM=engines/0003
 ok "the page is written" "$bin/render"
 ok "and shows the engine" grep -q 'engine\.c' reports/index.html
 finish
