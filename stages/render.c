@@ -292,6 +292,7 @@ static void group_write(struct buf *out, const struct options *o, const struct l
 	if (!o->shipped)
 		spend_read(&g);
 	page_read_gpu(log->base[first], champion, rivals, &keep, &g);
+	page_read_engine(log->base[first], champion, &keep, &g);
 	page_group(out, &g);
 	page_keep_free(&keep);
 	group_free(&g);

@@ -357,6 +357,7 @@ void page_group(struct buf *out, const struct page_group *g)
 	buf_adds(out, "</h2>\n");
 	headline(out, g);
 	page_sizes(out, g);
+	page_works(out, g);
 	page_staircase(out, g);
 	buf_adds(out, "<div class=wide><table><thead><tr><th>trial<th>verdict<th>reason<th>vs champion"
 		      "<th class=x>vs baseline<th class=x>proposer<th class=x>started</thead><tbody>\n");

@@ -50,6 +50,13 @@ struct page_size {
 	double rival_us;
 };
 
+/* What the champion, an engine, does at one workload, and how near to the floor (1: at it); 0 where not known. */
+struct page_work {
+	const char *name;
+	int batch, prompt, steps;
+	double total_s, ttft_s, tpot_s, tokens_s, of_floor, ttft_of_floor, tpot_of_floor, native_s;
+};
+
 /* The GPU, and what it reached at most when it was measured; 0 where it was not. */
 struct page_machine {
 	const char *name, *arch, *driver, *toolkit;
@@ -71,6 +78,9 @@ struct page_group {
 	const struct page_row *start; /* the trial that was start/ as it is shipped, or NULL */
 	const struct page_size *size; /* of the champion */
 	size_t sizes;
+	const struct page_work *work; /* of the champion of an engine problem, instead of sizes */
+	size_t works;
+	const char *ceilings;         /* where its floors are from: "measured", "data sheet" */
 	const struct page_machine *machine; /* NULL: no GPU */
 	const struct page_spend *spend;     /* of runs; NULL: not told, as for what is shipped */
 	size_t spends;
@@ -101,6 +111,8 @@ struct page_ratio page_over_start(const struct page_group *g, const struct page_
 void page_search(struct buf *out, const struct page_group *g);
 /* page_gpu.c: the table of sizes under the headline. */
 void page_sizes(struct buf *out, const struct page_group *g);
+/* page_engine.c: the table of workloads in its place. */
+void page_works(struct buf *out, const struct page_group *g);
 
 /* Best-so-far staircase over trials, as inline SVG. */
 void page_staircase(struct buf *out, const struct page_group *g);

@@ -127,6 +127,32 @@ void page_read_gpu(const char *base, const struct page_row *champion, const cJSO
 	g->size = keep->size;
 }
 
+void page_read_engine(const char *base, const struct page_row *champion, struct page_keep *keep, struct page_group *g)
+{
+	if (champion && !keep->verdict)
+		keep->verdict = read_json(base, "trials/%s/confirm.json", champion->trial);
+	const cJSON *data = keep->verdict ? json_get(keep->verdict, "data") : NULL;
+	const cJSON *engine = data ? json_get(data, "engine") : NULL, *list = engine ? json_get(engine, "workloads") : NULL;
+	if (!list || !cJSON_IsArray(list))
+		return;
+	g->ceilings = json_get_str(engine, "ceilings", NULL);
+	for (const cJSON *w = list->child; w && g->works < PAGE_SIZES; w = w->next) {
+		const cJSON *c = json_get(w, "candidate"), *n = json_get(w, "native");
+		if (!cJSON_IsObject(c))
+			continue;
+		keep->work[g->works++] = (struct page_work){
+			.name = json_get_str(w, "name", "?"), .batch = (int)json_get_num(w, "batch", 0),
+			.prompt = (int)json_get_num(w, "prompt", 0), .steps = (int)json_get_num(w, "steps", 0),
+			.total_s = json_get_num(c, "total_s", 0), .ttft_s = json_get_num(c, "ttft_s", 0),
+			.tpot_s = json_get_num(c, "tpot_s", 0), .tokens_s = json_get_num(c, "tokens_per_s", 0),
+			.of_floor = json_get_num(c, "of_floor", 0), .ttft_of_floor = json_get_num(c, "ttft_of_floor", 0),
+			.tpot_of_floor = json_get_num(c, "tpot_of_floor", 0),
+			.native_s = cJSON_IsObject(n) ? json_get_num(n, "total_s", 0) : 0,
+		};
+	}
+	g->work = keep->work;
+}
+
 void page_keep_free(struct page_keep *keep)
 {
 	cJSON_Delete(keep->verdict);

@@ -19,6 +19,7 @@ enum { PAGE_SIZES = 16 };
 struct page_keep {
 	cJSON *verdict, *device;
 	struct page_size size[PAGE_SIZES];
+	struct page_work work[PAGE_SIZES];
 	struct page_machine machine;
 };
 
@@ -29,6 +30,8 @@ cJSON *page_rivals(const char *dir);
 /* Fill g->size, g->sizes and g->machine from the champion's record and `rivals`. */
 void page_read_gpu(const char *base, const struct page_row *champion, const cJSON *rivals, struct page_keep *keep,
 		   struct page_group *g);
+/* Fill g->work and g->ceilings likewise, of an engine problem's champion on any device. */
+void page_read_engine(const char *base, const struct page_row *champion, struct page_keep *keep, struct page_group *g);
 void page_keep_free(struct page_keep *keep);
 
 #endif

@@ -120,6 +120,33 @@ static void test_gpu_words(void **state)
 	free(t);
 }
 
+static void test_engine_words(void **state)
+{
+	(void)state;
+	const struct page_row *rows[] = {&start_kept, &second};
+	const struct page_work work[] = {
+		{.name = "on<e", .batch = 1, .prompt = 512, .steps = 32, .total_s = 0.115, .ttft_s = 0.0125, .tpot_s = 0.00331, .tokens_s = 278.3,
+		 .of_floor = 0.498, .ttft_of_floor = 0.385, .tpot_of_floor = 0.511, .native_s = 0.198},
+		{.name = "single", .batch = 2, .prompt = 7, .steps = 1, .total_s = 0.02, .ttft_s = 0.02},
+	};
+	struct page_group g = group(rows, 2, NULL);
+	g.work = work, g.works = 2, g.ceilings = "measured";
+	char *t = text_of(&g);
+	has(t, "on&lt;e <span class=dim>1 / 512 / 32</span>");
+	has(t, "115.0&nbsp;ms <span class=dim>49.8&nbsp;%</span>");
+	has(t, ">278<");
+	has(t, "12.50&nbsp;ms <span class=dim>38.5&nbsp;%</span>");
+	has(t, "3.310&nbsp;ms <span class=dim>51.1&nbsp;%</span>");
+	has(t, "1.722&times;");
+	has(t, "&ndash;");
+	has(t, "ceilings: measured.");
+	free(t);
+	g.ceilings = "none";
+	t = text_of(&g);
+	assert_null(strstr(t, "ceilings"));
+	free(t);
+}
+
 static void test_failures(void **state)
 {
 	(void)state;
@@ -243,7 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over_start), cmocka_unit_test(test_start_lost), cmocka_unit_test(test_gpu_words),
 		cmocka_unit_test(test_emulated), cmocka_unit_test(test_failures), cmocka_unit_test(test_search),
-		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_read), cmocka_unit_test(test_engine_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
