@@ -94,6 +94,7 @@ static void set_session(struct engine_bench *b)
 	b->ses = (struct engine_session){.tasks = b->ntasks, .task = b->task, .vocab = b->model->model.c.vocab,
 					 .limit_s = b->step_s, .step_s = b->step_s, .io = &ENGINE_LIVE_IO,
 					 .judge = &ENGINE_LIVE_JUDGING, .raw = &b->raw};
+	b->ses.lasting = (b->gpu ? &SESSION_ENGINE_GPU : &SESSION_ENGINE)->lasting;
 	b->ses.io_ctx = b->ses.judge_ctx = &b->live;
 	memcpy(b->ses.seed, b->key, sizeof b->ses.seed);
 }

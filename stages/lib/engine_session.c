@@ -83,10 +83,12 @@ static int end_arm(struct engine_session *s, enum raw_arm arm, enum engine_outco
 	s->live[arm] = 0;
 	if (s->io->close(s->io_ctx, arm, &o, &end, e) != 0)
 		return -1;
-	if (end.max_rss > s->max_rss[arm][s->now])
-		s->max_rss[arm][s->now] = end.max_rss;
-	if (end.gpu_bytes > s->gpu_bytes[arm][s->now])
-		s->gpu_bytes[arm][s->now] = end.gpu_bytes;
+	for (int i = s->lasting ? 0 : s->now; i <= (s->lasting ? s->tasks - 1 : s->now); i++) {
+		if (end.max_rss > s->max_rss[arm][i])
+			s->max_rss[arm][i] = end.max_rss;
+		if (end.gpu_bytes > s->gpu_bytes[arm][i])
+			s->gpu_bytes[arm][i] = end.gpu_bytes;
+	}
 	if (sound && o != ENGINE_OK) {
 		say(o, "when it was to end", text);
 		keep_fault(s, arm, charge(o), text);
@@ -114,13 +116,19 @@ static int start(void *ctx, enum raw_arm arm, enum shot_outcome *outcome, char t
 	return end_arm(s, arm, o, e);
 }
 
-static void close_workload(void *ctx)
+static void end_arms(struct engine_session *s)
 {
-	struct engine_session *s = ctx;
 	struct err e;
 	for (int a = 0; a < RAW_ARMS; a++)
 		if (end_arm(s, (enum raw_arm)a, ENGINE_OK, &e) != 0)
 			keep_fault(s, (enum raw_arm)a, SHOT_ENV, e.text);
+}
+
+static void close_workload(void *ctx)
+{
+	struct engine_session *s = ctx;
+	if (!s->lasting)
+		end_arms(s);
 }
 
 /* Where the prompts of a shot come from: see the header. */
@@ -325,6 +333,7 @@ static int look_around(struct engine_session *s, int session, struct err *e)
 static int end_session(void *ctx, struct shot *q, struct err *e)
 {
 	struct engine_session *s = ctx;
+	end_arms(s);
 	int rc = look_around(s, q->session, e);
 	if (rc == 0)
 		rc = judge_session(s, e);

@@ -3,8 +3,9 @@
  *
  * A rep is one batch asked of one engine. Its time is ours: from before the first byte of the request to the arrival of
  * the last byte of the last step. Both arms of a pair get the same prompts, no other pair gets them again: they are
- * drawn from `seed` and the place of the pair, which no engine knows. An arm lives for one workload of one session: what
- * it learned or set up is gone with it, and its memory is that workload's. Loading is not timed.
+ * drawn from `seed` and the place of the pair, which no engine knows. An arm lives for one workload of one session, or, where the
+ * class is `lasting` (on a GPU), for the session: what it learned or set up is gone with it. Its memory is that of the
+ * workload, or of all of them. Loading is not timed.
  *
  * Idle engines wait on a read. One that keeps the machine busy instead slows its rival, which is why the champion also runs
  * alone (session.h: solo), before there is a candidate.
@@ -87,6 +88,7 @@ struct engine_session {
 	const struct engine_judging *judge;
 	void *judge_ctx;
 	struct raw *raw;
+	int lasting;               /* as the class of the contest says */
 
 	/* what came of it */
 	struct engine_sample *sample;

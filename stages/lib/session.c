@@ -55,6 +55,9 @@ struct tally {
 	uint64_t slowest; /* rep of the champion before the first block */
 };
 
+/* Of a workload; or of all workloads in turn, where a process lasts for the session. */
+enum part { WHOLE, ALONE, PAIRS, ANCHOR };
+
 struct walk {
 	const struct session_job *job;
 	struct session_result *r;
@@ -145,13 +148,14 @@ static int start(struct walk *k, enum raw_arm arm, struct err *e)
 	return 0;
 }
 
-/* The champion alone: two reps to warm up, then the counted ones. */
+/* The champion alone: two reps to warm up (one where its process goes on), then the counted ones. */
 static int run_solo(struct walk *k, struct err *e)
 {
 	const struct session_job *j = k->job;
-	if (start(k, RAW_CHAMPION, e) != 0)
+	const int lasting = j->c->lasting;
+	if (!lasting && start(k, RAW_CHAMPION, e) != 0)
 		return -1;
-	for (int i = -2; i < k->size.solo_reps && !bad(k); i++) {
+	for (int i = lasting ? -1 : -2; i < k->size.solo_reps && !bad(k); i++) {
 		enum raw_phase phase = i < 0 ? RAW_WARM : RAW_SOLO;
 		int64_t ticks = shoot(k, RAW_CHAMPION, phase, i < 0 ? SESSION_SOLO_WARM : 0, i < 0 ? i + 2 : i, e);
 		if (ticks < 0)
@@ -159,7 +163,9 @@ static int run_solo(struct walk *k, struct err *e)
 		if (i >= 0 && ticks > 0)
 			k->t.solo[k->t.solos++] = (double)ticks;
 	}
-	return j->ops->stop(j->ctx, RAW_CHAMPION, e);
+	if (k->t.solos > 0)
+		k->r->w[k->workload].alone = stats_median(k->t.solo, (size_t)k->t.solos);
+	return lasting ? 0 : j->ops->stop(j->ctx, RAW_CHAMPION, e);
 }
 
 static int run_warm(struct walk *k, struct err *e)
@@ -270,7 +276,8 @@ static int run_measure(struct walk *k, struct err *e)
 static int run_anchor(struct walk *k, struct err *e)
 {
 	struct session_workload *w = &k->r->w[k->workload];
-	if (start(k, RAW_BASELINE, e) != 0)
+	const int lasting = k->job->c->lasting;
+	if (!lasting && start(k, RAW_BASELINE, e) != 0)
 		return -1;
 	if (bad(k))
 		return 0;
@@ -284,7 +291,7 @@ static int run_anchor(struct walk *k, struct err *e)
 			return -1;
 	if (!bad(k))
 		w->anchor = stats_trimmed(l, (size_t)n, k->job->c->trim);
-	return k->job->ops->stop(k->job->ctx, RAW_BASELINE, e);
+	return lasting ? 0 : k->job->ops->stop(k->job->ctx, RAW_BASELINE, e);
 }
 
 /* Guards: blocks of one quad each. */
@@ -342,25 +349,36 @@ static void settle(struct walk *k)
 		w->tail[RAW_CHAMPION] = tail(t->company, t->companies);
 		w->tail[RAW_CANDIDATE] = tail(t->own, t->owns);
 	}
-	if (bad(k) || t->solos == 0 || t->companies == 0)
+	if (bad(k) || !(w->alone > 0) || t->companies == 0)
 		return;
-	w->solo = log(stats_median(t->solo, (size_t)t->solos)) -
-		  log(stats_median(t->company, (size_t)t->companies));
+	w->solo = log(w->alone) - log(stats_median(t->company, (size_t)t->companies));
 }
 
-static int run_workload(struct walk *k, struct err *e)
+static int start_both(struct walk *k, struct err *e)
 {
 	const struct session_job *j = k->job;
-	if (j->solo && run_solo(k, e) != 0)
-		return -1;
 	int flip = (int)(session_word(j->order_seed, "start", j->index, k->workload, 0, 0) & 1);
 	for (int i = 0; i < 2 && !bad(k); i++)
 		if (start(k, i == flip ? RAW_CHAMPION : RAW_CANDIDATE, e) != 0)
 			return -1;
+	return 0;
+}
+
+static int run_workload(struct walk *k, enum part part, struct err *e)
+{
+	const struct session_job *j = k->job;
+	const int anchor = j->anchor && j->weight[k->workload] > 0; /* held-out workloads are guarded alone */
+	if (part == ANCHOR)
+		return anchor ? run_anchor(k, e) : 0;
+	if (j->solo && part != PAIRS && run_solo(k, e) != 0)
+		return -1;
+	if (part == ALONE)
+		return 0;
+	if (part == WHOLE && start_both(k, e) != 0)
+		return -1;
 	if (!bad(k) && (run_warm(k, e) != 0 || run_measure(k, e) != 0))
 		return -1;
-	/* Held-out workloads are guarded, not compared with the baseline. */
-	if (!bad(k) && j->anchor && j->weight[k->workload] > 0 && run_anchor(k, e) != 0)
+	if (!bad(k) && part == WHOLE && anchor && run_anchor(k, e) != 0)
 		return -1;
 	if (!bad(k) && j->guards && j->weight[k->workload] > 0 && run_guards(k, e) != 0)
 		return -1;
@@ -368,7 +386,7 @@ static int run_workload(struct walk *k, struct err *e)
 	return 0;
 }
 
-static int one_workload(const struct session_job *j, struct session_result *r, int workload,
+static int one_workload(const struct session_job *j, struct session_result *r, int workload, enum part part,
 			struct err *e)
 {
 	struct walk k = {.job = j, .r = r, .workload = workload};
@@ -380,10 +398,11 @@ static int one_workload(const struct session_job *j, struct session_result *r, i
 	k.t.solo = xcalloc((size_t)k.size.solo_reps, sizeof(double));
 	k.t.company = xcalloc((size_t)most, sizeof(double));
 	k.t.own = xcalloc((size_t)most, sizeof(double));
-	r->w[workload].anchor = NAN;
+	if (part == WHOLE)
+		r->w[workload].anchor = NAN;
 	int rc = j->ops->open(j->ctx, j->index, workload, e);
 	if (rc == 0) {
-		rc = run_workload(&k, e);
+		rc = run_workload(&k, part, e);
 		j->ops->close(j->ctx);
 	}
 	free(k.t.solo);
@@ -427,6 +446,30 @@ static int end_session(const struct session_job *j, struct session_result *r, st
 	return 0;
 }
 
+static int all_workloads(const struct session_job *j, struct session_result *r, const int *order, enum part part, struct err *e)
+{
+	for (int i = 0; i < j->workloads && r->outcome == SHOT_OK; i++)
+		if (one_workload(j, r, order[i], part, e) != 0)
+			return -1;
+	return 0;
+}
+
+/* One process of each arm for all of it; what is alone, or is not there yet, disturbs nobody. */
+static int lasting(const struct session_job *j, struct session_result *r, const int *order, struct err *e)
+{
+	struct walk k = {.job = j, .r = r, .workload = order[0]};
+	static const struct {
+		enum raw_arm arm;
+		enum part part;
+	} turn[] = {{RAW_CHAMPION, ALONE}, {RAW_CANDIDATE, PAIRS}, {RAW_BASELINE, ANCHOR}};
+	for (int i = 0; i < j->workloads; i++)
+		r->w[i].anchor = NAN;
+	for (int i = 0; i < (j->anchor ? 3 : 2) && !bad(&k); i++)
+		if (start(&k, turn[i].arm, e) != 0 || all_workloads(j, r, order, turn[i].part, e) != 0)
+			return -1;
+	return 0;
+}
+
 int session_run(const struct session_job *j, struct session_result *r, struct err *e)
 {
 	if (j->workloads < 1 || j->workloads > SESSION_WORKLOADS ||
@@ -439,9 +482,8 @@ int session_run(const struct session_job *j, struct session_result *r, struct er
 	for (int i = 0; i < SESSION_WORKLOADS; i++)
 		r->w[i].drain = r->w[i].sustained = NAN;
 	shuffle(j, order);
-	for (int i = 0; i < j->workloads && r->outcome == SHOT_OK; i++)
-		if (one_workload(j, r, order[i], e) != 0)
-			return -1;
+	if ((j->c->lasting ? lasting(j, r, order, e) : all_workloads(j, r, order, WHOLE, e)) != 0)
+		return -1;
 	if (end_session(j, r, e) != 0)
 		return -1;
 	double sum = 0, solo = 0, weights = 0;

@@ -15,6 +15,10 @@
  *   drain     (first session of a confirmation on a GPU) both arms with windows that end only when what
  *             was written has left the cache
  *   sustained (likewise) bursts of launches back to back, about a second of each arm over all workloads
+ * Where the class says `lasting`, an arm is one process for the session: solo of all workloads, then the candidate starts and
+ * warm, measure of all of them, then the baseline starts and anchor of all, each time in the drawn order. The ops open and
+ * close a workload once a turn.
+ *
  * Every rep goes to the raw file. How a rep is made (inputs, flush, clock, check) is the caller's:
  * session_ops. The session never reads a clock and knows no device.
  *
@@ -62,6 +66,7 @@ struct session_class {
 	double hopeless;   /* a candidate this many times slower in two warm reps has lost; 0: no such end */
 	double behind_s;   /* so has one this much time behind in all; 0: no such end */
 	double s0_floor;   /* least sd between sessions that is believed */
+	int lasting;       /* 1: one process of an arm for all workloads of a session; see below */
 	int drain_quads;   /* guards of a confirmation; 0: none */
 	int sustained_quads;
 };
@@ -139,6 +144,7 @@ struct session_workload {
 	int blocks;
 	double block[SESSION_BLOCKS]; /* L_b */
 	double theta, se;
+	double alone;                 /* median ticks of the champion alone; 0: not measured */
 	double solo;                  /* ln(champion alone / champion in company), medians */
 	double total[RAW_ARMS];       /* ticks of its measured reps, nothing trimmed */
 	double tail[RAW_ARMS];        /* share of its measured reps that took over SESSION_TAIL times their median */

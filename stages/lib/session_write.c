@@ -31,6 +31,8 @@ void session_class_write(const struct session_class *c, struct jsonw *w, const c
 	jw_num(w, "hopeless", c->hopeless);
 	jw_num(w, "behind_s", c->behind_s);
 	jw_num(w, "s0_floor", c->s0_floor);
+	if (c->lasting)
+		jw_bool(w, "lasting", 1);
 	if (c->drain_quads || c->sustained_quads) {
 		jw_int(w, "drain_quads", c->drain_quads);
 		jw_int(w, "sustained_quads", c->sustained_quads);

@@ -30,6 +30,10 @@ struct fake {
 	enum raw_arm wrong_arm;
 	enum engine_outcome at_close;  /* of the candidate */
 	uint64_t rss;
+	int64_t gpu;                   /* bytes that the candidate holds of a GPU */
+	int lasting;                   /* 1: the sessions of a GPU */
+	int strangers;                 /* the session at which others are at work; 0: none */
+	int company;                   /* batches of the champion while there was a candidate */
 	int blurred;                   /* its tokens pass one by one, and not together */
 	int live[RAW_ARMS], asked[RAW_ARMS], opened, closed, judged, alls, drops;
 	int32_t first_id[64];          /* first prompt id of every batch of the candidate */
@@ -61,6 +65,7 @@ static int fake_ask(void *ctx, enum raw_arm arm, struct engine_batch *b, enum en
 	(void)o, (void)e;
 	assert_true(f->live[arm]);
 	f->asked[arm]++;
+	f->company += arm == RAW_CHAMPION && f->live[RAW_CANDIDATE];
 	double x = exp(f->sd * noise_normal(&f->rng)) / f->speed[arm];
 	if (f->stall && arm == RAW_CANDIDATE && f->asked[arm] % f->stall == 0)
 		x *= 1.5;
@@ -80,7 +85,8 @@ static int fake_close(void *ctx, enum raw_arm arm, enum engine_outcome *o, struc
 {
 	struct fake *f = ctx;
 	(void)e;
-	*end = (struct engine_end){.max_rss = arm == RAW_CANDIDATE ? f->rss : 1 << 20};
+	*end = (struct engine_end){.max_rss = arm == RAW_CANDIDATE ? f->rss : 1 << 20,
+				   .gpu_bytes = arm == RAW_CANDIDATE ? f->gpu : -1};
 	if (arm == RAW_CANDIDATE && *o == ENGINE_OK)
 		*o = f->at_close;
 	f->live[arm] = 0;
@@ -119,8 +125,18 @@ static void fake_drop(void *ctx)
 	((struct fake *)ctx)->drops++;
 }
 
+static int fake_disturbed(void *ctx, int session, char why[128], struct err *e)
+{
+	struct fake *f = ctx;
+	(void)e;
+	for (int a = 0; a < RAW_ARMS; a++)
+		assert_false(f->live[a]);
+	snprintf(why, 128, "1 other compute process on the GPU");
+	return f->strangers > 0 && session + 1 == f->strangers;
+}
+
 static const struct engine_judging JUDGE = {fake_judge, fake_all, fake_drop};
-static const struct engine_io IO = {fake_open, fake_ask, fake_close, NULL};
+static const struct engine_io IO = {fake_open, fake_ask, fake_close, fake_disturbed};
 static const struct engine_task TASKS[] = {{1, 8, 20, 1, "one"}, {2, 6, 30, 1, "two"}, {3, 5, 7, 0, "odd"}};
 
 struct bed {
@@ -140,10 +156,11 @@ static void set_up(struct bed *b, struct fake *f, int tasks)
 				       .io = &IO, .io_ctx = f, .judge = &JUDGE, .judge_ctx = f, .raw = &b->raw};
 	raw_begin(&b->raw, 1000000000);
 	contest_init(&b->t);
-	b->t.c = &SESSION_ENGINE;
+	b->t.c = f->lasting ? &SESSION_ENGINE_GPU : &SESSION_ENGINE;
+	b->s.lasting = b->t.c->lasting;
 	b->t.rule.margin = 0.01;
-	b->t.rule.s0 = SESSION_ENGINE.s0_floor;
-	b->t.rule.k_max = SESSION_ENGINE.k_max;
+	b->t.rule.s0 = b->t.c->s0_floor;
+	b->t.rule.k_max = b->t.c->k_max;
 	b->t.workloads = tasks;
 	for (int i = 0; i < tasks; i++) {
 		b->t.name[i] = NAMES[i];
@@ -325,12 +342,79 @@ static void test_confirmation(void **state)
 	tear_down(&b);
 }
 
+/* One process of each arm in a session: what that costs, and that it says the same. */
+static void test_lasting(void **state)
+{
+	(void)state;
+	struct fake f = engines(21, 1.32, 1.2);
+	struct bed b;
+	f.lasting = 1, f.gpu = 7 << 20, f.sd = 0.01;
+	decide(&b, &f);
+	assert_int_equal(b.t.kind, V_PASS);
+	const int n = b.t.n;
+	assert_true(n <= 6);
+	assert_int_equal(f.opened, 3 * n);
+	/* two workloads: alone 2, warm 1, measured 2; candidate also 2 beside the native engine, which warms up as well */
+	assert_int_equal(f.asked[RAW_CHAMPION], 2 * 5 * n);
+	assert_int_equal(f.company, 2 * 3 * n);
+	assert_int_equal(f.asked[RAW_CANDIDATE], 2 * 5 * n);
+	assert_int_equal(f.asked[RAW_BASELINE], 2 * 3 * n);
+	assert_int_equal(f.judged, f.asked[RAW_CANDIDATE]);
+	assert_true(b.s.gpu_bytes[RAW_CANDIDATE][0] == f.gpu && b.s.gpu_bytes[RAW_CANDIDATE][1] == f.gpu);
+	for (uint64_t i = 0; i < b.raw.count; i++) {
+		struct raw_rep r;
+		raw_get(&b.raw, i, &r);
+		assert_int_equal(r.check, RAW_RIGHT);
+	}
+	tear_down(&b);
+	f = engines(22, 1.14, 1.2);
+	f.lasting = 1;
+	expect(f, V_REJECT, "bench.slower", 1);
+	f = engines(23, 1.32, 1.2);
+	f.lasting = 1, f.wrong_at = 4, f.wrong_arm = RAW_CANDIDATE;
+	expect(f, V_REJECT, "bench.wrong_output", 1);
+	f.wrong_at = 0, f.at_close = ENGINE_EXTRA;
+	expect(f, V_REJECT, "bench.protocol", 1);
+	f.at_close = ENGINE_OK, f.strangers = 2;
+	expect(f, V_INVALID, "bench.invalid_env", 2);
+	for (uint64_t seed = 40; seed < 60; seed++) { /* against itself */
+		f = engines(seed, 1.2, 1.2);
+		f.lasting = 1, f.sd = 0.02;
+		decide(&b, &f);
+		assert_int_not_equal(b.t.kind, V_PASS);
+		tear_down(&b);
+	}
+}
+
+/* Below what the machine can do is a fault of the measurement, where the model is too large for its caches. */
+static void test_floor(void **state)
+{
+	(void)state;
+	struct engine_floor floor[] = {{.prefill_s = 0.001, .step_s = 0.001, .total_s = 0.021, .binds = 1}, {.binds = 1}};
+	struct engine_limits l = LIMITS;
+	l.floor = floor, l.ceilings = "measured";
+	for (int k = 0; k < 3; k++) {
+		struct fake f = engines(24, 1.32, 1.2); /* 29 ms / 1.32 is 22 ms */
+		struct bed b;
+		decide(&b, &f);
+		assert_int_equal(b.t.kind, V_PASS);
+		const struct engine_range g = {&b.s, 0, b.t.n, 1};
+		floor[0].total_s = k == 0 ? 0.0215 : 0.025;
+		floor[0].binds = k < 2;
+		engine_gates(&g, &l, &b.t);
+		assert_string_equal(b.t.code, k == 1 ? "bench.engine_floor" : "ok");
+		assert_int_equal(b.t.kind, k == 1 ? V_INCONCLUSIVE : V_PASS);
+		tear_down(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decisions),       cmocka_unit_test(test_gates),
 		cmocka_unit_test(test_wrong_tokens),    cmocka_unit_test(test_prompts_and_replay),
 		cmocka_unit_test(test_score),           cmocka_unit_test(test_confirmation),
+		cmocka_unit_test(test_lasting),         cmocka_unit_test(test_floor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
