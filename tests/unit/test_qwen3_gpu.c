@@ -10,6 +10,7 @@
 #include "../../stages/lib/buf.h"
 #include "../../stages/lib/engine_model.h"
 #include "../../stages/lib/engine_replay.h"
+#include "../../stages/lib/file.h"
 #include "../../stages/lib/gpu_source.h"
 #include "../../stages/lib/qwen3_gpu_part.h"
 #include "../../stages/lib/toolkit.h"
@@ -164,6 +165,70 @@ static void chunks(void **state)
 	}
 	qwen3_pass_close(&p);
 	free(x);
+}
+
+/* The tiny checkpoint with a head of its own: the embedding, one row on. */
+static void untie(const char *dir)
+{
+	const size_t embed = (size_t)cpu.model.c.vocab * (size_t)cpu.model.c.hidden * 2, row = (size_t)cpu.model.c.hidden * 2;
+	struct buf file = BUF_INIT, config = BUF_INIT, out = BUF_INIT;
+	char path[PATH_MAX + 32], *tie;
+	uint64_t n;
+	struct err e;
+	snprintf(path, sizeof path, "%s/model.safetensors", cpu.dir);
+	assert_int_equal(file_read(path, 1 << 24, &file, &e), 0);
+	snprintf(path, sizeof path, "%s/config.json", cpu.dir);
+	assert_int_equal(file_read(path, 1 << 20, &config, &e), 0);
+	memcpy(&n, file.data, sizeof n);
+	size_t end = 8 + (size_t)n, data = file.len - end;
+	while (file.data[end - 1] != '}')
+		end--;
+	buf_add(&out, file.data, end - 1);
+	buf_addf(&out, ",\"lm_head.weight\":{\"dtype\":\"BF16\",\"shape\":[%d,%d],\"data_offsets\":[%zu,%zu]}}", cpu.model.c.vocab,
+		 cpu.model.c.hidden, data, data + embed);
+	while (out.len % 8)
+		buf_addc(&out, ' ');
+	n = out.len - 8;
+	memcpy(out.data, &n, sizeof n);
+	buf_add(&out, file.data + file.len - data, data);
+	buf_add(&out, (const char *)cpu.model.embed + row, embed - row);
+	buf_add(&out, cpu.model.embed, row);
+	tie = strstr(buf_str(&config), "\"tie_word_embeddings\"");
+	assert_non_null(tie);
+	memcpy(tie, "\"not", 4); /* absent: untied */
+	assert_int_equal(dir_make(dir, &e), 0);
+	snprintf(path, sizeof path, "%s/config.json", dir);
+	assert_int_equal(file_write(path, config.data, config.len, 0666, &e), 0);
+	snprintf(path, sizeof path, "%s/model.safetensors", dir);
+	assert_int_equal(file_write(path, out.data, out.len, 0666, &e), 0);
+	buf_free(&file), buf_free(&config), buf_free(&out);
+}
+
+static void untied(void **state)
+{
+	(void)state;
+	need();
+	char dir[] = "/tmp/ts-untied-XXXXXX", path[64];
+	int32_t ids[5];
+	struct qwen3 m;
+	struct qwen3_gpu *g;
+	struct err e;
+	const size_t vocab = (size_t)cpu.model.c.vocab;
+	float *x = xcalloc(5 * vocab, sizeof *x), *y = on_processor(QWEN3_FP32, (draw(ids, 5), ids), 5);
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/m", dir);
+	untie(path);
+	if (qwen3_open(&m, path, &e) || qwen3_gpu_open(&g, &m, &e))
+		fail_msg("%s", e.text);
+	assert_false(m.c.tied);
+	assert_int_equal(qwen3_gpu_logits(g, QWEN3_FP32, ids, 5, x, &e), 0);
+	for (size_t t = 0; t < 5; t++) /* the same logits, one id down */
+		assert_true(apart(x + t * vocab, y + t * vocab + 1, vocab - 1) < 1e-4);
+	qwen3_gpu_close(g);
+	qwen3_close(&m);
+	free(x);
+	free(y);
+	assert_int_equal(dir_remove(dir, &e), 0);
 }
 
 /* ---- what is said of a place ---- */
@@ -338,7 +403,7 @@ static void compiles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(logits), cmocka_unit_test(chunks),   cmocka_unit_test(said),     cmocka_unit_test(calls),
+		cmocka_unit_test(logits), cmocka_unit_test(chunks), cmocka_unit_test(untied),   cmocka_unit_test(said),     cmocka_unit_test(calls),
 		cmocka_unit_test(memory), cmocka_unit_test(refusals), cmocka_unit_test(compiles),
 	};
 	return cmocka_run_group_tests_name("qwen3_gpu", tests, setup, teardown);
