@@ -139,10 +139,6 @@ static int prove(struct proofs *c, const char *dir, struct err *e)
 		printf("  %-5s the judge was not tried: the baseline has to pass first\n", "-");
 		return 0;
 	}
-	if (p->cuda) {
-		printf("  %-5s the judge was not tried: wrong models are made on the processor, and this one takes a GPU\n", "-");
-		return 0;
-	}
 	return engine_power(&c->model, p->public, p->npublic, c->key, ENGINE_SAMPLE, tell, c, &power, e);
 }
 

@@ -6,6 +6,7 @@
 #include "engine_mutant.h"
 
 #include "buf.h"
+#include "engine_replay_gpu.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -125,10 +126,11 @@ static void swap_rows(const struct engine_asked *a)
 	free(first);
 }
 
-int engine_mutant_answer(const struct engine_mutant *x, const struct qwen3 *m, const struct engine_asked *a,
+int engine_mutant_answer(const struct engine_mutant *x, const struct engine_model *m, const struct engine_asked *a,
 			 const struct engine_asked *other, int n, struct err *e)
 {
-	if (answer(x, m, x->mix == MIX_PROMPT ? other : a, n, e))
+	const struct engine_asked *to = x->mix == MIX_PROMPT ? other : a;
+	if (m->gpu ? engine_gpu_answer(m, x->policy, x->fault, to, n, e) : answer(x, &m->model, to, n, e))
 		return -1;
 	for (int i = 0; i < n; i++) {
 		if (x->mix == MIX_ROWS)

@@ -8,7 +8,8 @@
  *
  *   engine_mutant_answer -> engine_replay -> engine_judge
  *
- * Sequences are shared out among threads that are gone when a call returns; answers do not depend on their number.
+ * On the processor sequences are shared out among threads that are gone when a call returns; answers do not depend on their
+ * number. Where the model's reference computes on a GPU (engine_model_gpu), its mutants do as well.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +45,7 @@ extern const struct engine_mutant ENGINE_MUTANTS[];
 
 /* Fills a[i].out for all i < n. `other`: as many batches of the same shapes with other prompts, for MIX_PROMPT; their out is
  * used as room. EX_BADINPUT: more positions than the model has, logits that are no numbers. */
-int engine_mutant_answer(const struct engine_mutant *x, const struct qwen3 *m, const struct engine_asked *a,
+int engine_mutant_answer(const struct engine_mutant *x, const struct engine_model *m, const struct engine_asked *a,
 			 const struct engine_asked *other, int n, struct err *e);
 
 /* Does it change anything here? A batch of one has no rows to swap. */

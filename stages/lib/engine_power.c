@@ -96,7 +96,7 @@ static int regrets_of(const struct engine_mutant *x, const struct engine_model *
 		      const struct sets *other, struct engine_regrets *r, struct err *e)
 {
 	*r = (struct engine_regrets){0};
-	if (engine_mutant_answer(x, &m->model, s->a, other ? other->a : s->a, s->n, e) == 0 &&
+	if (engine_mutant_answer(x, m, s->a, other ? other->a : s->a, s->n, e) == 0 &&
 	    engine_replay(m, s->a, s->n, r, e) == 0)
 		return 0;
 	engine_regrets_free(r);

@@ -31,6 +31,17 @@ int engine_gpu_replay(const struct engine_model *m, const struct engine_asked *a
 	return rc;
 }
 
+int engine_gpu_answer(const struct engine_model *m, enum qwen3_policy p, enum qwen3_fault f, const struct engine_asked *a, int n,
+		      struct err *e)
+{
+	int rc = 0;
+	for (int i = 0; i < n && rc == 0; i++) {
+		const struct qwen3_asked q = {a[i].batch, a[i].prompt, a[i].steps, a[i].ids};
+		rc = qwen3_gpu_answer(m->gpu, p, f, &q, a[i].out, e);
+	}
+	return rc;
+}
+
 int engine_gpu_honest(const struct engine_model *m, enum qwen3_policy p, const struct engine_asked *a, int n,
 		      struct engine_regrets *r, struct err *e)
 {
@@ -38,7 +49,7 @@ int engine_gpu_honest(const struct engine_model *m, enum qwen3_policy p, const s
 	for (int i = 0; i < n && rc == 0; i++) {
 		const struct qwen3_asked q = {a[i].batch, a[i].prompt, a[i].steps, a[i].ids};
 		int32_t *out = xcalloc((size_t)a[i].batch * (size_t)a[i].steps, sizeof *out);
-		rc = qwen3_gpu_answer(m->gpu, p, &q, out, e);
+		rc = qwen3_gpu_answer(m->gpu, p, QWEN3_RIGHT, &q, out, e);
 		if (rc == 0)
 			rc = replay(m, &a[i], out, r, e);
 		free(out);

@@ -161,9 +161,9 @@ int qwen3_gpu_angles(struct qwen3_gpu *g, int n, struct err *e)
 static int kernels(struct qwen3_gpu *g, struct err *e)
 {
 	static const char *const file[] = {"qwen3.cu"};
-	static const char *const name[K_KERNELS] = {"ts_qwen3_embed", "ts_qwen3_norm", "ts_qwen3_heads", "ts_qwen3_softmax",
-						    "ts_qwen3_join",  "ts_qwen3_silu", "ts_qwen3_sum",
-						    "ts_qwen3_said"};
+	static const char *const name[K_KERNELS] = {"ts_qwen3_embed", "ts_qwen3_norm", "ts_qwen3_heads", "ts_qwen3_stale",
+						    "ts_qwen3_softmax", "ts_qwen3_step", "ts_qwen3_join", "ts_qwen3_silu",
+						    "ts_qwen3_sum", "ts_qwen3_said", "ts_qwen3_quantise"};
 	struct buf cubin = BUF_INIT;
 	char arch[16];
 	int rc = gpu_source_arch(g->dev, arch, e);

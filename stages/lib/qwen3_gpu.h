@@ -8,6 +8,8 @@
  *
  *   qwen3_gpu_open -> qwen3_gpu_replay, qwen3_gpu_answer, qwen3_gpu_logits ... -> qwen3_gpu_close
  *
+ * Faults are those of qwen3_ref.h; one of weights takes as much memory as the weights again.
+ *
  * The weights stay on the GPU in between; what a call needs besides, it gives back. A batch is cut to fit the free memory:
  * into chunks of positions, and of sequences. For one thread at a time. The first GPU that CUDA_VISIBLE_DEVICES shows.
  *
@@ -42,8 +44,10 @@ int qwen3_gpu_replay(struct qwen3_gpu *g, const struct qwen3_asked *a, const int
 		     struct err *e);
 /* Greedy with a cache, a step at a time for the whole batch: out[batch, steps]. EX_BADINPUT: the model's own logits are no
  * numbers. */
-int qwen3_gpu_answer(struct qwen3_gpu *g, enum qwen3_policy p, const struct qwen3_asked *a, int32_t *out, struct err *e);
-/* Logits [n, vocab] of every position of one sequence. */
-int qwen3_gpu_logits(struct qwen3_gpu *g, enum qwen3_policy p, const int32_t *ids, int n, float *logits, struct err *e);
+int qwen3_gpu_answer(struct qwen3_gpu *g, enum qwen3_policy p, enum qwen3_fault f, const struct qwen3_asked *a, int32_t *out,
+		     struct err *e);
+/* Logits [n, vocab] of every position of one sequence (a truncated vocabulary shows in answers alone). */
+int qwen3_gpu_logits(struct qwen3_gpu *g, enum qwen3_policy p, enum qwen3_fault f, const int32_t *ids, int n, float *logits,
+		     struct err *e);
 
 #endif

@@ -76,7 +76,7 @@ int qwen3_gpu_replay(struct qwen3_gpu *g, const struct qwen3_asked *a, const int
 	if (rc == 0)
 		rc = in_vocabulary(g, out, (size_t)a->batch * (size_t)a->steps, e);
 	for (int b = 0; b < a->batch && rc == 0; b += p.batch) {
-		rc = qwen3_pass_open(&p, g, QWEN3_FP32, a->batch - b, len, e);
+		rc = qwen3_pass_open(&p, g, QWEN3_FP32, QWEN3_RIGHT, a->batch - b, len, e);
 		for (int at = 0; at < len && rc == 0; at += p.chunk)
 			rc = replay_chunk(&p, a, out, b, at, len - at < p.chunk ? len - at : p.chunk, said, e);
 		qwen3_pass_close(&p);
@@ -123,12 +123,13 @@ static int answer_group(struct qwen3_pass *p, const struct qwen3_asked *a, int f
 	return rc;
 }
 
-int qwen3_gpu_answer(struct qwen3_gpu *g, enum qwen3_policy policy, const struct qwen3_asked *a, int32_t *out, struct err *e)
+int qwen3_gpu_answer(struct qwen3_gpu *g, enum qwen3_policy policy, enum qwen3_fault f, const struct qwen3_asked *a, int32_t *out,
+		     struct err *e)
 {
 	struct qwen3_pass p;
 	int rc = valid(g, a, a->prompt + a->steps, e);
 	for (int b = 0; b < a->batch && rc == 0; b += p.batch) {
-		rc = qwen3_pass_open(&p, g, policy, a->batch - b, a->prompt + a->steps, e);
+		rc = qwen3_pass_open(&p, g, policy, f, a->batch - b, a->prompt + a->steps, e);
 		if (rc == 0)
 			rc = answer_group(&p, a, b, out, e);
 		qwen3_pass_close(&p);
@@ -138,12 +139,13 @@ int qwen3_gpu_answer(struct qwen3_gpu *g, enum qwen3_policy policy, const struct
 
 /* ---- logits ---- */
 
-int qwen3_gpu_logits(struct qwen3_gpu *g, enum qwen3_policy policy, const int32_t *ids, int n, float *logits, struct err *e)
+int qwen3_gpu_logits(struct qwen3_gpu *g, enum qwen3_policy policy, enum qwen3_fault f, const int32_t *ids, int n, float *logits,
+		     struct err *e)
 {
 	struct qwen3_pass p;
 	if (fits(g, n, e) || in_vocabulary(g, ids, (size_t)n, e))
 		return -1;
-	int rc = qwen3_pass_open(&p, g, policy, 1, n, e);
+	int rc = qwen3_pass_open(&p, g, policy, f, 1, n, e);
 	for (int at = 0; at < n && rc == 0; at += p.chunk) {
 		const int k = n - at < p.chunk ? n - at : p.chunk;
 		rc = qwen3_pass_layers(&p, ids + at, at, k, e);

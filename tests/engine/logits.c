@@ -29,7 +29,7 @@ static int on_gpu(const struct qwen3 *m, enum qwen3_policy p, const int32_t *ids
 	struct qwen3_gpu *g;
 	if (qwen3_gpu_open(&g, m, e))
 		return -1;
-	int rc = qwen3_gpu_logits(g, p, ids, n, out, e);
+	int rc = qwen3_gpu_logits(g, p, QWEN3_RIGHT, ids, n, out, e);
 	qwen3_gpu_close(g);
 	return rc;
 }

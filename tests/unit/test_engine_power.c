@@ -67,20 +67,20 @@ static void mixes(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++)
 		engine_replay_prompts(KEY, i ? "b" : "a", model.model.c.vocab, &a[i]);
-	assert_int_equal(engine_mutant_answer(named("bfloat16"), &model.model, a, a, 2, &e), 0);
+	assert_int_equal(engine_mutant_answer(named("bfloat16"), &model, a, a, 2, &e), 0);
 	memcpy(out[2], out[0], sizeof out[0]);
 	memcpy(out[3], out[1], sizeof out[1]);
-	assert_int_equal(engine_mutant_answer(named("swapped_rows"), &model.model, a, a, 1, &e), 0);
+	assert_int_equal(engine_mutant_answer(named("swapped_rows"), &model, a, a, 1, &e), 0);
 	assert_memory_equal(out[0], out[2] + 3, 6 * sizeof **out);
 	assert_memory_equal(out[0] + 6, out[2], 3 * sizeof **out);
-	assert_int_equal(engine_mutant_answer(named("other_prompt"), &model.model, a, a + 1, 1, &e), 0);
+	assert_int_equal(engine_mutant_answer(named("other_prompt"), &model, a, a + 1, 1, &e), 0);
 	assert_memory_equal(out[0], out[3], sizeof out[0]);
 	assert_true(engine_mutant_applies(named("swapped_rows"), a, 2));
 	assert_false(engine_mutant_applies(named("window"), a, 2));
 	a[0].batch = 1;
 	assert_false(engine_mutant_applies(named("swapped_rows"), a, 1));
 	a[0].prompt = model.model.c.max_positions;
-	assert_int_equal(engine_mutant_answer(named("float32"), &model.model, a, a, 1, &e), -1);
+	assert_int_equal(engine_mutant_answer(named("float32"), &model, a, a, 1, &e), -1);
 	assert_int_equal(e.code, EX_BADINPUT);
 }
 

@@ -9,6 +9,7 @@
 #include "../../stages/lib/box_call.h"
 #include "../../stages/lib/buf.h"
 #include "../../stages/lib/engine_model.h"
+#include "../../stages/lib/engine_mutant.h"
 #include "../../stages/lib/engine_replay.h"
 #include "../../stages/lib/file.h"
 #include "../../stages/lib/gpu_source.h"
@@ -99,15 +100,20 @@ static double apart(const float *a, const float *b, size_t n)
 
 /* ---- logits ---- */
 
-static float *on_processor(enum qwen3_policy p, const int32_t *ids, int n)
+static float *with_fault(enum qwen3_policy p, enum qwen3_fault f, const int32_t *ids, int n)
 {
 	struct qwen3_seq *s;
 	struct err e;
 	float *x = xcalloc((size_t)n * (size_t)cpu.model.c.vocab, sizeof *x);
-	assert_int_equal(qwen3_seq_open(&s, &cpu.model, p, QWEN3_RIGHT, n, &e), 0);
+	assert_int_equal(qwen3_seq_open(&s, &cpu.model, p, f, n, &e), 0);
 	assert_int_equal(qwen3_seq_append(s, ids, n, n, x, &e), 0);
 	qwen3_seq_close(s);
 	return x;
+}
+
+static float *on_processor(enum qwen3_policy p, const int32_t *ids, int n)
+{
+	return with_fault(p, QWEN3_RIGHT, ids, n);
 }
 
 static void logits(void **state)
@@ -125,7 +131,7 @@ static void logits(void **state)
 	} T[] = {{QWEN3_FP32, 1e-4}, {QWEN3_BF16, 0.1}};
 	for (size_t i = 0; i < sizeof T / sizeof *T; i++) {
 		float *y = on_processor(T[i].p, ids, LEN);
-		assert_int_equal(qwen3_gpu_logits(gpu.gpu, T[i].p, ids, LEN, x, &e), 0);
+		assert_int_equal(qwen3_gpu_logits(gpu.gpu, T[i].p, QWEN3_RIGHT, ids, LEN, x, &e), 0);
 		const double d = apart(x, y, LEN * vocab);
 		print_message("policy %d: %.2g apart\n", (int)T[i].p, d);
 		assert_true(d < T[i].most);
@@ -147,7 +153,7 @@ static void chunks(void **state)
 	const int cuts[] = {17, 1, 1, 22}; /* 41 */
 	float *x = xcalloc(BATCH * LEN * vocab, sizeof *x);
 	draw(ids, BATCH * LEN);
-	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, BATCH, LEN, &e), 0);
+	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, QWEN3_RIGHT, BATCH, LEN, &e), 0);
 	assert_int_equal(p.batch, BATCH);
 	p.rows_of_logits = 5;
 	p.scores = (size_t)cpu.model.c.heads * LEN * LEN; /* of one sequence */
@@ -165,6 +171,55 @@ static void chunks(void **state)
 	}
 	qwen3_pass_close(&p);
 	free(x);
+}
+
+/* Each fault is the processor's: the prompt at once, and then by steps. */
+static void faults(void **state)
+{
+	(void)state;
+	need();
+	enum { PROMPT = 70 };
+	int32_t ids[PROMPT];
+	struct err e;
+	const size_t n = PROMPT * (size_t)cpu.model.c.vocab;
+	float *x = xcalloc(n, sizeof *x), *right;
+	draw(ids, PROMPT);
+	right = on_processor(QWEN3_FP32, ids, PROMPT);
+	for (int f = QWEN3_RIGHT + 1; f < QWEN3_FAULTS; f++) {
+		if (f == QWEN3_VOCAB)
+			continue; /* answers alone */
+		float *y = with_fault(QWEN3_FP32, (enum qwen3_fault)f, ids, PROMPT);
+		assert_int_equal(qwen3_gpu_logits(gpu.gpu, QWEN3_FP32, (enum qwen3_fault)f, ids, PROMPT, x, &e), 0);
+		print_message("%-12s %.2g apart, %.2g from right\n", qwen3_fault_name((enum qwen3_fault)f), apart(x, y, n),
+			      apart(x, right, n));
+		assert_true(apart(x, y, n) < 2e-4);
+		assert_true(apart(x, right, n) > 0.05);
+		free(y);
+	}
+	free(x);
+	free(right);
+}
+
+static void wrong_answers(void **state)
+{
+	(void)state;
+	need();
+	enum { BATCH = 2, PROMPT = 66, STEPS = 4 };
+	int32_t ids[BATCH * PROMPT], out[2][BATCH * STEPS];
+	struct err e;
+	draw(ids, BATCH * PROMPT);
+	for (const struct engine_mutant *x = ENGINE_MUTANTS; x->name; x++) {
+		struct engine_asked a[2] = {{BATCH, PROMPT, STEPS, ids, out[0]}, {BATCH, PROMPT, STEPS, ids, out[1]}};
+		assert_int_equal(engine_mutant_answer(x, &cpu, &a[0], &a[0], 1, &e), 0);
+		assert_int_equal(engine_mutant_answer(x, &gpu, &a[1], &a[1], 1, &e), 0);
+		int same = 0;
+		for (int i = 0; i < BATCH * STEPS; i++)
+			same += out[0][i] == out[1][i];
+		print_message("%-12s %d of %d ids the same\n", x->name, same, BATCH * STEPS);
+		assert_in_range(same, BATCH * STEPS - 2, BATCH * STEPS); /* a near tie may go the other way */
+		for (int i = 0; i < BATCH * STEPS && x->fault == QWEN3_VOCAB; i++)
+			assert_true(out[1][i] < cpu.model.c.vocab / 2);
+	}
 }
 
 /* The tiny checkpoint with a head of its own: the embedding, one row on. */
@@ -221,7 +276,7 @@ static void untied(void **state)
 	if (qwen3_open(&m, path, &e) || qwen3_gpu_open(&g, &m, &e))
 		fail_msg("%s", e.text);
 	assert_false(m.c.tied);
-	assert_int_equal(qwen3_gpu_logits(g, QWEN3_FP32, ids, 5, x, &e), 0);
+	assert_int_equal(qwen3_gpu_logits(g, QWEN3_FP32, QWEN3_RIGHT, ids, 5, x, &e), 0);
 	for (size_t t = 0; t < 5; t++) /* the same logits, one id down */
 		assert_true(apart(x + t * vocab, y + t * vocab + 1, vocab - 1) < 1e-4);
 	qwen3_gpu_close(g);
@@ -243,7 +298,7 @@ static void said(void **state)
 	struct engine_said got[ROWS], want;
 	struct qwen3_pass p;
 	struct err e;
-	int vocab = VOCAB;
+	int vocab = VOCAB, limit = VOCAB;
 	double least = ENGINE_MARGIN_LEAST;
 	for (int r = 0; r < ROWS; r++)
 		for (int i = 0; i < VOCAB; i++)
@@ -258,10 +313,10 @@ static void said(void **state)
 	x[6][6] = 29.75f;             /* just near */
 	x[6][7] = 29.7499f;
 	x[7][2] = -NAN;
-	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, 8, 64, &e), 0);
+	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, QWEN3_RIGHT, 8, 64, &e), 0);
 	assert_int_equal(cu.MemcpyHtoD(p.x, x, sizeof x), 0);
 	assert_int_equal(cu.MemcpyHtoD(p.token, token, sizeof token), 0);
-	void *args[] = {&p.said, &p.x, &p.token, &vocab, &least};
+	void *args[] = {&p.said, &p.x, &p.token, &vocab, &limit, &least};
 	const CUlaunch c = {.grid = {ROWS, 1, 1}, .block = {256, 1, 1}, .stream = p.g->stream};
 	assert_int_equal(cu.LaunchKernelEx(&c, p.g->kernel[K_SAID], args, NULL), 0);
 	assert_int_equal(cu.StreamSynchronize(p.g->stream), 0);
@@ -347,7 +402,7 @@ static void memory(void **state)
 	struct err e;
 	struct qwen3_pass p;
 	setenv("FAKE_CUDA_FREE", "2500000", 1);
-	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, 5, 35, &e), 0);
+	assert_int_equal(qwen3_pass_open(&p, gpu.gpu, QWEN3_FP32, QWEN3_RIGHT, 5, 35, &e), 0);
 	assert_in_range(p.batch, 1, 4);
 	qwen3_pass_close(&p);
 	same(&a, 1);
@@ -378,9 +433,9 @@ static void refusals(void **state)
 	assert_int_equal(qwen3_gpu_open(&g, &cpu.model, &e), -1);
 	assert_int_equal(e.code, EX_AGAIN);
 	unsetenv("FAKE_CUBLAS_CREATE");
-	assert_int_equal(qwen3_gpu_logits(gpu.gpu, QWEN3_FP32, ids, 2, x, &e), -1);
+	assert_int_equal(qwen3_gpu_logits(gpu.gpu, QWEN3_FP32, QWEN3_RIGHT, ids, 2, x, &e), -1);
 	assert_non_null(strstr(e.text, "token -1 is outside the vocabulary"));
-	assert_int_equal(qwen3_gpu_logits(gpu.gpu, QWEN3_FP32, ids, cpu.model.c.max_positions + 1, x, &e), -1);
+	assert_int_equal(qwen3_gpu_logits(gpu.gpu, QWEN3_FP32, QWEN3_RIGHT, ids, cpu.model.c.max_positions + 1, x, &e), -1);
 	assert_int_equal(e.code, EX_BADINPUT);
 }
 
@@ -403,7 +458,7 @@ static void compiles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(logits), cmocka_unit_test(chunks), cmocka_unit_test(untied),   cmocka_unit_test(said),     cmocka_unit_test(calls),
+		cmocka_unit_test(logits), cmocka_unit_test(chunks), cmocka_unit_test(untied), cmocka_unit_test(faults), cmocka_unit_test(wrong_answers),   cmocka_unit_test(said),     cmocka_unit_test(calls),
 		cmocka_unit_test(memory), cmocka_unit_test(refusals), cmocka_unit_test(compiles),
 	};
 	return cmocka_run_group_tests_name("qwen3_gpu", tests, setup, teardown);
