@@ -56,7 +56,8 @@ SHELL := /bin/sh
 ## MAX_GPU_S= MAX_WALL_S=   GPU seconds instead of minutes; seconds of each make
 ## SIM_SECONDS=       DEVICE=sim: every bench holds the timing lane this long
 ## UNITTEST_DEVICE=   for a GPU: emu keeps unit tests off it, none leaves them out
-## SANITIZER=         1: compute-sanitizer too, where it is installed, on a GPU's tiny shapes (a few seconds a trial)
+## SANITIZER=         1: compute-sanitizer too, on a GPU's tiny shapes (a few seconds a trial); needs the toolkit's own
+##                    (PATH or COMPUTE_SANITIZER) and a host on which it starts confined, else the verdict says why not
 ## RUN_GPU=           where candidates are compiled, judged and timed: empty is here; loopback, 'ssh HOST',
 ##                    slurm or a command of yours (tools/runners/README.md)
 ## RUN_UNITTEST=      another one for unit tests; local is here
