@@ -41,6 +41,27 @@ ok "one that ends is told with its last words" has "before it was ready: it ende
 cheat honest -O3 -ffast-math -march=native && try ./honest model 3 33 24
 ok "fast arithmetic is honest" same ok "$(jq -r .verdict out.json)"
 ok "and repeats" same true "$(jq .repeats out.json)"
+# Lossless speculation: every id is the model's own choice, several at a time.
+speculate() {
+	# shellcheck disable=SC2086
+	$cc $flags "$root/tests/engine/speculate.c" -lm -o speculate &&
+		$cc $flags "$root/specs/qwen3-tiny/baseline/engine.c" -lm -o plain
+}
+ok "an engine that speculates" speculate
+for shape in "1 40 64" "3 33 24" "2 1 20" "32 7 2"; do
+	# shellcheck disable=SC2086
+	try ./speculate model $shape
+	ok "n-gram speculation is honest: batch, prompt, steps $shape" same ok "$(jq -r .verdict out.json)"
+	ok "... and repeats" same true "$(jq .repeats out.json)"
+done
+# 1 sequence, the prompt 5 6 7 5 6 7 5 6, 200 ids: greedy decoding of so small a model runs into circles.
+request() { printf 'REQ1\1\0\0\0\10\0\0\0\310\0\0\0'; for id in 5 6 7 5 6 7 5 6; do printf "\\$id\0\0\0"; done; }
+request | ./speculate model >fast.ids 2>fast.err
+request | ./plain model >plain.ids
+ok "its ids are the plain engine's" cmp fast.ids plain.ids
+ok "all of them" same 804 "$(wc -c <fast.ids)"
+ok "and drafts were taken" grep -Eq "^[1-9][0-9]* of [0-9]+ drafted" fast.err
+sed 's/^/# /' fast.err
 cheat int8 && try ./int8 model 16 40 64
 # One id tells nothing of eight bits; two thousand may: what they cost on this checkpoint is recorded either way.
 ok "weights of eight bits: judged, its mean regret on record" jq -e '.regret.tokens == 2048 and .regret.mean > 0' out.json
