@@ -3,7 +3,7 @@
  *
  * Reads the claim, the run's settings, the pinned spec, the champion and the records that the
  * claim `sees`; prompts/ for proposers that read prompts. Writes aK/: proposal.json,
- * candidate/{kernel.cu,plan.json}, candidate.patch (plans compared in canonical form), and what the proposer left (prompt.md,
+ * candidate/ with kernel.cu and plan.json, or an engine's files, candidate.patch (plans compared in canonical form), and what the proposer left (prompt.md,
  * reply.txt, reply.json, ...). Never opens a network connection or the API key (roles/client
  * does), never judges what it proposes.
  *
@@ -33,7 +33,8 @@ static const char HELP[] =
 	"           command_timeout_s, command_network\n"
 	"  sweep    no model: the next untried configuration of the tunables\n"
 	"  manual   my own files (make try, make adopt), kept in trials/runs/R/given/\n"
-	"  replay   a recorded reply (make redo; setting reply: a file or a folder)\n"
+	"  replay   a recorded reply (make redo; setting reply: a file or a folder); for an engine problem\n"
+	"           setting reply is a folder of whole engines\n"
 	"\n"
 	"Environment\n"
 	"  the variable named by key_env   handed to the client, to nobody else\n"
@@ -44,19 +45,28 @@ static const char HELP[] =
 	"charged. Exit 75 or 4 without a verdict when the\n"
 	"endpoint does not answer or the key is refused.\n";
 
+typedef int proposer_fn(struct stage *s, struct proposal *p, struct err *e);
+
 static const struct {
 	const char *kind;
-	int (*make)(struct stage *s, struct proposal *p, struct err *e);
+	proposer_fn *kernel, *engine; /* NULL: not for that kind of problem */
 } PROPOSERS[] = {
-	{"openai", propose_openai}, {"command", propose_command}, {"sweep", propose_sweep},
-	{"manual", propose_files},  {"try", propose_files},       {"adopt", propose_files},
-	{"replay", propose_replay}, {"redo", propose_replay},
+	{"openai", propose_openai, propose_openai}, {"command", propose_command, propose_command},
+	{"sweep", propose_sweep, propose_engine_sweep}, {"replay", propose_replay, propose_engine_replay},
+	{"manual", propose_files, propose_engine_files}, {"try", propose_files, propose_engine_files},
+	{"adopt", propose_files, propose_engine_files},
+	{"redo", propose_replay, NULL},
 };
 
-static int make(struct stage *s, struct proposal *p, size_t i, struct err *e)
+/* `engine`: spec.json of an engine problem, else empty. */
+static int make(struct stage *s, struct proposal *p, proposer_fn *propose, const struct buf *engine, struct err *e)
 {
-	int rc = dir_make(s->dir, e) || parent_load(s, p, e) || PROPOSERS[i].make(s, p, e);
+	int rc = dir_make(s->dir, e);
 
+	if (!rc)
+		rc = engine->len ? engine_parent_load(s, p, buf_str(engine), engine->len, e) : parent_load(s, p, e);
+	if (!rc)
+		rc = propose(s, p, e);
 	if (!s->attempt)
 		return rc;
 	if (rc && p->no_room) {
@@ -88,23 +98,26 @@ static int work(struct stage *s, struct err *e)
 {
 	static struct proposal p; /* large; the process ends with it */
 	size_t i, n = sizeof PROPOSERS / sizeof *PROPOSERS;
+	struct buf text = BUF_INIT;
 	int rc;
 	p.usage = (struct chat_usage){-1, -1, -1, -1, -1};
 	p.cost = NAN;
 	p.kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
-	struct buf text = BUF_INIT;
-	const int engine = engine_problem(s, &text, e), over = ended(s, &p, e);
-	buf_free(&text);
-	if (over)
+	const int engine = engine_problem(s, &text, e), over = engine < 0 ? -1 : ended(s, &p, e);
+	if (over) {
+		buf_free(&text);
 		return over < 0 || dir_make(s->dir, e) || proposal_write(s, &p, e) ? -1 : 0;
-	if (engine)
-		return engine < 0 ? -1 : propose_engine(s, p.kind, e);
+	}
 	for (i = 0; i < n && strcmp(PROPOSERS[i].kind, p.kind); i++)
 		;
 	if (i == n)
-		return err_set(e, EX_BADINPUT, "unknown proposer '%.40s'", p.kind);
-	rc = make(s, &p, i, e) || proposal_write(s, &p, e);
+		rc = err_set(e, EX_BADINPUT, "unknown proposer '%.40s'", p.kind);
+	else if (engine && !PROPOSERS[i].engine)
+		rc = err_set(e, EX_BADUSE, "proposer '%.40s' knows kernels alone", p.kind);
+	else
+		rc = make(s, &p, engine ? PROPOSERS[i].engine : PROPOSERS[i].kernel, &text, e) || proposal_write(s, &p, e);
 	proposal_free(&p);
+	buf_free(&text);
 	return rc ? -1 : 0;
 }
 

@@ -180,9 +180,10 @@ static void add_texts(cJSON *more)
 }
 
 /* Turns are told in every run whose proposer can take them. */
-static void add_repairs(cJSON *more, const char *proposer)
+static void add_repairs(cJSON *more, const char *proposer, int engine)
 {
-	int most = repair_default(proposer);
+	/* an engine problem's replay has no further replies */
+	int most = engine && strcmp(proposer, "replay") == 0 ? 0 : repair_default(proposer);
 	int64_t turns = number("REPAIRS", 0, REPAIR_MOST, most);
 	if (turns && !most)
 		die(EX_BADUSE, "REPAIRS: the proposer %s cannot answer to an error", proposer);
@@ -267,8 +268,8 @@ static void plan_problem(struct run_plan *p)
 	if (own && engine != (p->given[0][1] && strncmp(p->given[0][1], ENGINE_GIVEN, strlen(ENGINE_GIVEN)) == 0))
 		die(EX_BADUSE, "'%s' is %s problem, and these files are not for one (SPEC= names another)", p->spec,
 		    engine ? "an engine" : "a kernel");
-	if (engine && (given("RUN_GPU") || given("RUN_UNITTEST") || number("REPAIRS", 0, REPAIR_MOST, 0)))
-		die(EX_BADUSE, "engine problems run here, and are not repaired: no RUN_GPU, RUN_UNITTEST or REPAIRS");
+	if (engine && (given("RUN_GPU") || given("RUN_UNITTEST")))
+		die(EX_BADUSE, "engine problems run here: no RUN_GPU or RUN_UNITTEST");
 	plan_device(p);
 	if ((engine || given("MODEL_DIR")) && engine_run_model(p->spec, given("MODEL_DIR"), p->more, &e))
 		die_err(&e);
@@ -311,8 +312,8 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	add_limits(p->more);
 	if (mode == ITERATE && given("PLATEAU"))
 		cJSON_AddNumberToObject(p->more, "plateau", (double)number("PLATEAU", 1, 100000, 0));
-	if (mode == ITERATE && !cJSON_GetObjectItemCaseSensitive(p->more, "model_sha256"))
-		add_repairs(p->more, p->proposer);
+	if (mode == ITERATE)
+		add_repairs(p->more, p->proposer, cJSON_GetObjectItemCaseSensitive(p->more, "model_sha256") != NULL);
 }
 
 /* --- an unfinished run --- */

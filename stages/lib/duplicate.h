@@ -19,4 +19,13 @@ int duplicate_find_sha(struct stage *s, const char *candidate, const char **code
 int duplicate_find(struct stage *s, const struct buf *kernel_cu, const struct buf *plan_json, const char **code,
 		   char text[160], struct err *e);
 
+/* All candidates that closed trials up to number `upto` were, by the same rules, for whoever has many to ask about. */
+struct duplicates {
+	char (*sha)[HASH_HEX]; /* sorted */
+	size_t n;
+};
+int duplicates_before(struct stage *s, long upto, struct duplicates *d, struct err *e);
+int duplicates_has(const struct duplicates *d, const char *candidate);
+void duplicates_free(struct duplicates *d);
+
 #endif

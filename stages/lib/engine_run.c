@@ -6,6 +6,7 @@
 #include "engine_run.h"
 
 #include "buf.h"
+#include "engine_about.h"
 #include "engine_model.h"
 #include "engine_spec.h"
 #include "facts.h"
@@ -68,20 +69,26 @@ int engine_run_model(const char *name, const char *model_dir, cJSON *more, struc
 	if (rc < 0)
 		return -1;
 	rc = engine_model_open(&model, model_dir, spec->shape, spec->seed, NULL, e);
+	const int cuda = spec->cuda;
 	engine_spec_free(spec);
 	if (rc)
 		return -1;
 	if (model_dir)
 		cJSON_AddStringToObject(more, "model_dir", model.dir);
 	cJSON_AddStringToObject(more, "model_sha256", model.sha);
+	engine_about_model(&model.model.c, more);
+	if (!cuda)
+		engine_about_host(more);
 	engine_model_close(&model);
 	return 0;
 }
 
 int engine_run_proposer(const char *proposer, struct err *e)
 {
-	if (strcmp(proposer, "sweep") == 0 || strcmp(proposer, "replay") == 0)
-		return 0;
-	return err_set(e, EX_BADUSE, "'%.40s' knows kernels alone: engine problems take PROPOSER=sweep, or replay with REPLY= a folder "
-		       "of engines", proposer);
+	static const char *const known[] = {"openai", "command", "sweep", "replay"};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(proposer, known[i]) == 0)
+			return 0;
+	return err_set(e, EX_BADUSE, "'%.40s' knows kernels alone: engine problems take PROPOSER=openai, command, sweep, or replay with "
+		       "REPLY= a folder of engines", proposer);
 }

@@ -187,7 +187,7 @@ static int by_rank(const void *a, const void *b)
 	return memcmp(((const struct place *)a)->rank, ((const struct place *)b)->rank, 32);
 }
 
-int engine_tunables_pick(const struct engine_tunables *t, int64_t seed, long i)
+int engine_tunables_order(const struct engine_tunables *t, int64_t seed, int *out)
 {
 	struct place *all = xcalloc((size_t)t->space, sizeof *all);
 	const int current = engine_tunables_current(t);
@@ -201,7 +201,17 @@ int engine_tunables_pick(const struct engine_tunables *t, int64_t seed, long i)
 		all[n++].at = at;
 	}
 	qsort(all, (size_t)n, sizeof *all, by_rank);
-	const int found = i >= 0 && i < n ? all[i].at : -1;
+	for (int i = 0; i < n; i++)
+		out[i] = all[i].at;
+	free(all);
+	return n;
+}
+
+int engine_tunables_pick(const struct engine_tunables *t, int64_t seed, long i)
+{
+	int *all = xcalloc((size_t)t->space, sizeof *all);
+	const int n = engine_tunables_order(t, seed, all);
+	const int found = i >= 0 && i < n ? all[i] : -1;
 	free(all);
 	return found;
 }

@@ -54,6 +54,8 @@ void engine_tunables_text(const char *text, size_t len, const struct engine_tuna
 /* "TILE 8 -> 16, UNROLL 1 -> 4", or "no change". */
 void engine_tunables_words(const struct engine_tunables *t, const int choice[TUNABLES_MOST], struct buf *out);
 
+/* All configurations but the current one in the order that `seed` gives, into out[space]; returns how many. */
+int engine_tunables_order(const struct engine_tunables *t, int64_t seed, int *out);
 /* The i-th configuration in the order that `seed` gives, the current one left out; -1 when there are no more. */
 int engine_tunables_pick(const struct engine_tunables *t, int64_t seed, long i);
 

@@ -8,6 +8,7 @@
 #include "defence.h"
 #include "file.h"
 #include "json.h"
+#include "prompt_engine.h"
 #include "repair.h"
 
 #include <stdio.h>
@@ -18,12 +19,14 @@ enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
 
 enum part {
 	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
-	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_PLATEAU, P_FROM, P_SOURCE_BYTES, P_COUNT
+	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_PLATEAU, P_FROM, P_SOURCE_BYTES, P_MAIN, P_FILES, P_RULES, P_PROTOCOL,
+	P_MODEL, P_COUNT
 };
 
 static const char *const PART[P_COUNT] = {
 	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
-	"research", "own", "error", "turn", "clusters", "plateau", "from", "source_bytes",
+	"research", "own", "error", "turn", "clusters", "plateau", "from", "source_bytes", "main", "files", "rules", "protocol",
+	"model",
 };
 
 int64_t prompt_estimate(size_t bytes)
@@ -33,24 +36,29 @@ int64_t prompt_estimate(size_t bytes)
 
 /* ---- templates ---- */
 
-/* A file of prompts/, its hash into p. */
-static int read_hashed(struct proposal *p, const char *name, struct buf *out, struct err *e)
+/* Once each, by name. */
+int prompt_hashed(struct proposal *p, const char *name, const struct buf *text, struct err *e)
 {
-	char path[160];
 	struct proposal_template *t;
 
-	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
-	if (file_read(path, MAX_TEMPLATE, out, e))
-		return -1;
 	for (int i = 0; i < p->ntemplates; i++)
 		if (!strcmp(p->tmpl[i].name, name))
 			return 0;
 	if (p->ntemplates == PROPOSAL_PROMPTS)
-		return err_set(e, EX_BADINPUT, "%s: more than %d templates", path, PROPOSAL_PROMPTS);
+		return err_set(e, EX_BADINPUT, "%s: more than %d templates", name, PROPOSAL_PROMPTS);
 	t = &p->tmpl[p->ntemplates++];
 	snprintf(t->name, sizeof t->name, "%.63s", name);
-	hash_hex(buf_str(out), out->len, t->sha);
+	hash_hex(buf_str(text), text->len, t->sha);
 	return 0;
+}
+
+/* A file of prompts/, its hash into p. */
+static int read_hashed(struct proposal *p, const char *name, struct buf *out, struct err *e)
+{
+	char path[160];
+
+	snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, name);
+	return file_read(path, MAX_TEMPLATE, out, e) || prompt_hashed(p, name, out, e) ? -1 : 0;
 }
 
 static int read_template(struct proposal *p, const char *name, struct buf *out, struct err *e)
@@ -212,6 +220,19 @@ static int template_part(struct proposal *p, const char *name, struct buf *out, 
 	return file_exists(path) ? prompt_expand(p, name, NULL, 0, out, e) : 0;
 }
 
+/* Names of the problem's playbooks; 1: the spec itself gives them. */
+static int playbook_names(const struct proposal *p, const char *name[2])
+{
+	if (p->engine) {
+		name[0] = p->engine->cuda ? "engine" : "engine-c";
+		return 0;
+	}
+	playbook_for(p->spec->op_type, name);
+	for (int i = 0; i < 2 && p->spec->nplaybooks; i++)
+		name[i] = i < p->spec->nplaybooks ? p->spec->playbook[i] : NULL;
+	return p->spec->nplaybooks > 0;
+}
+
 /* The playbooks of the problem with what the record says of their items. One that goes by op_type may be missing. */
 static int playbook(struct stage *s, struct proposal *p, struct buf *out, struct err *e)
 {
@@ -219,11 +240,9 @@ static int playbook(struct stage *s, struct proposal *p, struct buf *out, struct
 	char file[64], path[160];
 	const cJSON *after;
 
-	if (template_part(p, "playbook.md", out, e) || stage_after(s, &after, e))
+	if (template_part(p, p->engine ? "engine_playbook.md" : "playbook.md", out, e) || stage_after(s, &after, e))
 		return -1;
-	playbook_for(p->spec->op_type, name);
-	for (int i = 0; i < 2 && p->spec->nplaybooks; i++)
-		name[i] = i < p->spec->nplaybooks ? p->spec->playbook[i] : NULL;
+	const int given = playbook_names(p, name);
 	if (!p->book)
 		p->book = xcalloc(1, sizeof *p->book);
 	playbook_free(p->book);
@@ -232,7 +251,7 @@ static int playbook(struct stage *s, struct proposal *p, struct buf *out, struct
 		int rc;
 		snprintf(file, sizeof file, "playbook/%.40s.md", name[i]);
 		snprintf(path, sizeof path, "%s/%s", PROMPT_DIR, file);
-		if (!p->spec->nplaybooks && !file_exists(path))
+		if (!given && !file_exists(path))
 			continue;
 		rc = read_hashed(p, file, &t, e) || playbook_parse(p->book, buf_str(&t), t.len, path, e);
 		buf_free(&t);
@@ -292,24 +311,54 @@ static int reference(struct stage *s, const struct proposal *p, struct buf *out,
 	return rc;
 }
 
+/* What only a kernel's prompt has, and what it has in its own way. */
+static int fill_kernel(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, struct err *e)
+{
+	if (reference(s, p, &v[P_REFERENCE].text, e) || prompt_champion(s, p, salt, &v[P_CHAMPION].text, e) ||
+	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
+		return -1;
+	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
+	return 0;
+}
+
+static int fill_engine(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, struct err *e)
+{
+	const struct engine_spec *k = p->engine;
+
+	prompt_engine_files(&p->parent.files, salt, 0, &v[P_CHAMPION].text);
+	prompt_engine_model(s, k, &v[P_MODEL].text);
+	buf_adds(&v[P_MAIN].text, engine_main(k->cuda));
+	buf_addf(&v[P_FILES].text, "%lld", (long long)k->files);
+	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)k->source_bytes);
+	return prompt_engine_measured(s, p, &v[P_MEASURED].text, e) || prompt_engine_device(s, p, &v[P_DEVICE].text, e) ||
+	       prompt_engine_protocol(p, &v[P_PROTOCOL].text, e) ||
+	       template_part(p, k->cuda ? "engine_cuda.md" : "engine_c.md", &v[P_RULES].text, e) ? -1 : 0;
+}
+
 static int fill(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, struct err *e)
 {
 	for (int i = 0; i < P_COUNT; i++)
 		v[i] = (struct prompt_value){.name = PART[i]};
-	if (prompt_spec(s, &v[P_SPEC].text, e) || reference(s, p, &v[P_REFERENCE].text, e) ||
-	    prompt_champion(s, p, salt, &v[P_CHAMPION].text, e) ||
-	    prompt_measured(s, p, &v[P_MEASURED].text, e) || prompt_digest(s, &v[P_DIGEST].text, e) ||
-	    prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
-	    playbook(s, p, &v[P_PLAYBOOK].text, e) ||
-	    template_part(p, "research.md", &v[P_RESEARCH].text, e) || prompt_device(s, &v[P_DEVICE].text, e))
+	if (prompt_spec(s, &v[P_SPEC].text, e) ||
+	    (p->engine ? fill_engine(s, p, salt, v, e) : fill_kernel(s, p, salt, v, e)) ||
+	    prompt_digest(s, &v[P_DIGEST].text, e) || prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
+	    playbook(s, p, &v[P_PLAYBOOK].text, e) || template_part(p, "research.md", &v[P_RESEARCH].text, e))
 		return -1;
 	if (s->attempt &&
-	    repair_prompt(s, salt, &v[P_OWN].text, &v[P_ERROR].text, &v[P_TURN].text, e))
+	    repair_prompt(s, p, salt, &v[P_OWN].text, &v[P_ERROR].text, &v[P_TURN].text, e))
 		return -1;
 	widened(p, &v[P_PLATEAU].text);
 	buf_adds(&v[P_FROM].text, p->parent.from);
-	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)p->spec->limits.source_bytes);
 	return 0;
+}
+
+/* prompts/NAME.md, of engine problems prompts/engine_NAME.md. */
+static int expand_for(struct proposal *p, const char *name, const struct prompt_value *v, struct buf *out, struct err *e)
+{
+	char file[64];
+
+	snprintf(file, sizeof file, "%s%s.md", p->engine ? "engine_" : "", name);
+	return prompt_expand(p, file, v, P_COUNT, out, e);
 }
 
 static int build(struct stage *s, struct proposal *p, const char *salt, struct prompt_value *v, int level,
@@ -319,7 +368,7 @@ static int build(struct stage *s, struct proposal *p, const char *salt, struct p
 	int rc;
 
 	buf_clear(&v[P_RECENT].text);
-	if (prompt_recent(s, salt, recent_kept(level), &v[P_RECENT].text, e))
+	if (prompt_recent(s, p, salt, recent_kept(level), &v[P_RECENT].text, e))
 		return -1;
 	for (int i = 0; i < P_COUNT; i++) {
 		kept[i] = v[i].text;
@@ -328,8 +377,8 @@ static int build(struct stage *s, struct proposal *p, const char *salt, struct p
 	}
 	buf_clear(&q->system);
 	buf_clear(&q->user);
-	rc = prompt_expand(p, "system.md", v, P_COUNT, &q->system, e) ||
-	     prompt_expand(p, s->attempt ? "repair.md" : "proposal.md", v, P_COUNT, &q->user, e);
+	rc = expand_for(p, "system", v, &q->system, e) ||
+	     expand_for(p, s->attempt ? "repair" : "proposal", v, &q->user, e);
 	for (int i = 0; i < P_COUNT; i++)
 		v[i].text = kept[i];
 	q->tokens = prompt_estimate(q->system.len + q->user.len);

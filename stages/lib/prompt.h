@@ -2,6 +2,9 @@
  * prompt.h - the prompt of a trial: templates of prompts/ filled with the problem, the champion
  * and what earlier trials showed.
  *
+ * Engine problems have templates of their own (engine_system.md ...) and a few parts in another way (prompt_engine.h); how
+ * it is put together, shed and kept is the same.
+ *
  * A pure function of the run's settings, the templates, and records closed by the trial that the
  * claim `sees`: nothing else is opened, however many trials there are. Every template's hash goes
  * into the proposal.
@@ -50,6 +53,9 @@ struct prompt_value {
 	struct buf text;
 };
 
+/* Put the hash of a file that the prompt quotes whole among the templates'. */
+int prompt_hashed(struct proposal *p, const char *name, const struct buf *text, struct err *e);
+
 /* Expand template `name` of prompts/ with values; hashes of the files read go to p. */
 int prompt_expand(struct proposal *p, const char *name, const struct prompt_value *v, size_t n,
 		  struct buf *out, struct err *e);
@@ -61,7 +67,8 @@ void prompt_fence(struct buf *out, const char *label, const char *text, size_t l
 int prompt_spec(struct stage *s, struct buf *out, struct err *e);
 int prompt_champion(struct stage *s, const struct proposal *p, const char *salt, struct buf *out, struct err *e);
 int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, struct err *e);
-int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, struct err *e);
+int prompt_recent(struct stage *s, const struct proposal *p, const char *salt, int keep, struct buf *out,
+		  struct err *e);
 int prompt_digest(struct stage *s, struct buf *out, struct err *e);
 int prompt_clusters(struct stage *s, const char *salt, struct buf *out, struct err *e);
 int prompt_device(const struct stage *s, struct buf *out, struct err *e);

@@ -16,6 +16,7 @@
 #include "ncu.h"
 #include "jsonw.h"
 #include "lexer.h"
+#include "prompt_engine.h"
 #include "reason.h"
 #include "roofline.h"
 #include "utf8.h"
@@ -78,7 +79,7 @@ static void put_source(struct buf *out, const char *text, size_t len)
 	buf_free(&t);
 }
 
-/* spec.json without what the proposer must not know: the held-out ranges. */
+/* spec.json without what the proposer must not know: held-out ranges, proxies and odd sizes. */
 int prompt_spec(struct stage *s, struct buf *out, struct err *e)
 {
 	struct buf t = BUF_INIT, text = BUF_INIT;
@@ -91,8 +92,9 @@ int prompt_spec(struct stage *s, struct buf *out, struct err *e)
 	}
 	wl = json_get(j, "workloads");
 	if (wl) {
-		cJSON_DeleteItemFromObjectCaseSensitive(wl, "held_out");
-		cJSON_DeleteItemFromObjectCaseSensitive(wl, "tiny");
+		static const char *const hidden[] = {"held_out", "tiny", "proxy", "odd"};
+		for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+			cJSON_DeleteItemFromObjectCaseSensitive(wl, hidden[i]);
 	}
 	put_json(&text, j, 0);
 	code_block(out, "json", text.data, text.len);
@@ -278,7 +280,17 @@ int prompt_measured(struct stage *s, const struct proposal *p, struct buf *out, 
 	return 0;
 }
 
-static void one_trial(const struct verdict_in *in, const char *id, struct buf *out)
+/* A message without the places of workloads that are not shown. */
+static void put_message(const struct verdict_in *in, size_t max, struct buf *out)
+{
+	struct buf t = BUF_INIT;
+
+	prompt_engine_message(in->message, &t);
+	utf8_line(out, buf_str(&t), t.len, max);
+	buf_free(&t);
+}
+
+static void one_trial(const struct proposal *p, const struct verdict_in *in, const char *id, struct buf *out)
 {
 	const cJSON *d = in->data;
 	const char *item = json_get_str(d, "item", NULL), *why = json_get_str(d, "hypothesis", NULL);
@@ -301,11 +313,14 @@ static void one_trial(const struct verdict_in *in, const char *id, struct buf *o
 		buf_addc(out, '\n');
 	}
 	buf_adds(out, "  result: ");
-	utf8_line(out, in->message, strlen(in->message), MAX_REASON);
+	put_message(in, MAX_REASON, out);
 	buf_addc(out, '\n');
+	if (p->engine)
+		prompt_engine_figures(p->engine, id, out);
 }
 
-int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, struct err *e)
+int prompt_recent(struct stage *s, const struct proposal *p, const char *salt, int keep, struct buf *out,
+		  struct err *e)
 {
 	const cJSON *after, *id;
 	struct buf t = BUF_INIT;
@@ -323,7 +338,7 @@ int prompt_recent(struct stage *s, const char *salt, int keep, struct buf *out, 
 			buf_free(&t);
 			return -1;
 		}
-		one_trial(&in, id->valuestring, &t);
+		one_trial(p, &in, id->valuestring, &t);
 		verdict_in_free(&in);
 	}
 	if (t.len) /* items and diagnostics repeat candidates' words */
@@ -371,6 +386,15 @@ int prompt_digest(struct stage *s, struct buf *out, struct err *e)
 	return 0;
 }
 
+static void add_cluster(struct clusters *k, const struct verdict_in *in)
+{
+	struct buf t = BUF_INIT;
+
+	prompt_engine_message(in->message, &t);
+	clusters_add(k, in->code, buf_str(&t));
+	buf_free(&t);
+}
+
 /* What the newest failures have in common. Once is no pattern. */
 int prompt_clusters(struct stage *s, const char *salt, struct buf *out, struct err *e)
 {
@@ -390,7 +414,7 @@ int prompt_clusters(struct stage *s, const char *salt, struct buf *out, struct e
 		if (verdict_read(id->valuestring, STEP_PROMOTE, &in, e))
 			return -1;
 		if (in.kind == V_REJECT || in.kind == V_INCONCLUSIVE)
-			clusters_add(&k, in.code, in.message);
+			add_cluster(&k, &in);
 		verdict_in_free(&in);
 	}
 	clusters_sort(&k);

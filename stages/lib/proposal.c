@@ -11,6 +11,7 @@
 #include "json.h"
 #include "jsonw.h"
 #include "plan.h"
+#include "propose_engine.h"
 #include "spawn.h"
 #include "sweep.h"
 #include "utf8.h"
@@ -74,22 +75,35 @@ static int from_spec(struct stage *s, const struct spec *spec, struct parent *p,
 	return from_folder(s, start ? spec->start : "baseline", p, e);
 }
 
+int parent_before(const char *id, char before[TRIAL_ID], char sha[HASH_HEX], struct err *e)
+{
+	struct verdict_in in;
+
+	*before = *sha = '\0';
+	if (verdict_read(id, STEP_PROMOTE, &in, e))
+		return -1;
+	const char *was = json_get_str(in.data, "champion_before", "");
+	if (trial_id_ok(was))
+		snprintf(before, TRIAL_ID, "%s", was);
+	verdict_in_free(&in);
+	if (!*before)
+		return 0;
+	if (verdict_read(before, STEP_PROMOTE, &in, e))
+		return -1;
+	snprintf(sha, HASH_HEX, "%s", json_get_str(in.data, "candidate_sha256", ""));
+	verdict_in_free(&in);
+	return 0;
+}
+
 /* The champion that `id` replaced; 1 when it replaced none that can be had. */
 static int from_earlier(const char *id, struct parent *p, struct err *e)
 {
-	char before[TRIAL_ID] = "", sha[HASH_HEX] = "";
-	struct verdict_in in;
+	char before[TRIAL_ID], sha[HASH_HEX];
 
-	if (verdict_read(id, STEP_PROMOTE, &in, e))
+	if (parent_before(id, before, sha, e))
 		return -1;
-	snprintf(before, sizeof before, "%.*s", TRIAL_ID - 1, json_get_str(in.data, "champion_before", ""));
-	verdict_in_free(&in);
-	if (!trial_id_ok(before))
+	if (!*before)
 		return 1;
-	if (verdict_read(before, STEP_PROMOTE, &in, e))
-		return -1;
-	snprintf(sha, sizeof sha, "%.*s", HASH_HEX - 1, json_get_str(in.data, "candidate_sha256", ""));
-	verdict_in_free(&in);
 	if (from_trial(before, sha, p, e))
 		return -1;
 	p->from = "earlier champion";
@@ -139,6 +153,7 @@ void parent_free(struct parent *p)
 {
 	buf_free(&p->kernel);
 	buf_free(&p->plan);
+	engine_files_free(&p->files);
 }
 
 /* ---- verdicts ---- */
@@ -157,8 +172,13 @@ void proposal_reject(struct stage *s, struct proposal *p, const char *code, cons
 
 void proposal_take_text(struct stage *s, struct proposal *p, const char *text, size_t len)
 {
+	const struct reply_rules rules = {.cuda = p->engine && p->engine->cuda, .files = p->engine ? p->engine->files : 0};
+
 	reply_free(&p->reply);
-	reply_parse(text, len, &p->reply);
+	if (p->engine)
+		reply_parse_engine(text, len, &rules, &p->reply);
+	else
+		reply_parse(text, len, &p->reply);
 	if (strcmp(p->reply.code, "ok"))
 		proposal_reject(s, p, p->reply.code, "%s", p->reply.message);
 }
@@ -207,7 +227,31 @@ static void words(struct jsonw *w, const struct reply_words *r)
 		jw_str(w, f[i].key, f[i].text->len ? f[i].text->data : NULL);
 }
 
-static void proposal_json(const struct stage *s, const struct proposal *p, const char sha[2][HASH_HEX],
+static int changed(const struct proposal_file *f)
+{
+	return !f->is || !f->was || f->is->len != f->was->len || memcmp(buf_str(f->is), buf_str(f->was), f->is->len);
+}
+
+static void put_files(struct jsonw *w, const struct proposal_file *f, int n)
+{
+	char sha[HASH_HEX];
+
+	jw_obj(w, "files");
+	for (int i = 0; i < n; i++) {
+		if (!f[i].is)
+			continue;
+		hash_hex(buf_str(f[i].is), f[i].is->len, sha);
+		jw_str(w, f[i].name, sha);
+	}
+	jw_end(w);
+	jw_arr(w, "changed");
+	for (int i = 0; i < n; i++)
+		if (changed(&f[i]))
+			jw_str(w, NULL, f[i].name);
+	jw_end(w);
+}
+
+static void proposal_json(const struct stage *s, const struct proposal *p, const struct proposal_file *f, int n,
 			  const char *candidate, struct buf *out)
 {
 	const struct parent *a = &p->parent;
@@ -218,15 +262,7 @@ static void proposal_json(const struct stage *s, const struct proposal *p, const
 	jw_str(&w, "trial", s->id);
 	jw_int(&w, "attempt", s->attempt);
 	words(&w, &p->reply.words);
-	jw_obj(&w, "files");
-	for (int i = 0; i < REPLY_SLOTS; i++)
-		jw_str(&w, REPLY_FILE[i], sha[i]);
-	jw_end(&w);
-	jw_arr(&w, "changed");
-	for (int i = 0; i < REPLY_SLOTS; i++)
-		if (strcmp(sha[i], i == REPLY_KERNEL ? a->kernel_sha : a->plan_sha))
-			jw_str(&w, NULL, REPLY_FILE[i]);
-	jw_end(&w);
+	put_files(&w, f, n);
 	jw_str(&w, "candidate_sha256", candidate);
 	jw_str(&w, "risk", p->reply.words.risk.len ? p->reply.words.risk.data : NULL);
 	jw_str(&w, "reasoning", p->reply.words.reasoning.len ? p->reply.words.reasoning.data : NULL);
@@ -366,41 +402,57 @@ static void put_data(struct stage *s, const struct proposal *p, const char *cand
 	jw_str(w, "prompt_sha256", p->prompt_sha[0] ? p->prompt_sha : NULL);
 }
 
-int proposal_write(struct stage *s, struct proposal *p, struct err *e)
+int proposal_record(struct stage *s, struct proposal *p, const struct proposal_file *f, int n, const char *candidate,
+		    struct err *e)
 {
-	const struct buf *from[REPLY_SLOTS] = {&p->parent.kernel, &p->parent.plan};
-	char sha[REPLY_SLOTS][HASH_HEX], candidate[HASH_HEX];
 	struct buf json = BUF_INIT;
 	int rc;
 
+	proposal_json(s, p, f, n, candidate, &json);
+	rc = side(s, "proposal.json", json.data, json.len, e);
+	buf_free(&json);
+	if (rc)
+		return -1;
+	verdict_input(&s->v, "candidate", candidate);
+	put_data(s, p, candidate);
+	if (!p->same_ok && !strcmp(candidate, p->parent.candidate) && DEFENCE("propose.unchanged"))
+		verdict_set(&s->v, V_REJECT, "propose.unchanged", "%s files are those of the parent", n == 2 ? "both" : "all");
+	else
+		verdict_set(&s->v, V_PASS, "ok", "%s", p->reply.words.item.data);
+	verdict_headline(&s->v, "%.100s", p->reply.words.item.data);
+	return 0;
+}
+
+static int write_kernel(struct stage *s, struct proposal *p, struct err *e)
+{
+	const struct proposal_file f[REPLY_SLOTS] = {
+		{REPLY_FILE[REPLY_KERNEL], &p->reply.file[REPLY_KERNEL], &p->parent.kernel},
+		{REPLY_FILE[REPLY_PLAN], &p->reply.file[REPLY_PLAN], &p->parent.plan}};
+	char sha[REPLY_SLOTS][HASH_HEX], candidate[HASH_HEX];
+
+	for (int i = 0; i < REPLY_SLOTS; i++)
+		if (!p->reply.has[i])
+			buf_add(&p->reply.file[i], buf_str(f[i].was), f[i].was->len);
+	if (write_files(s, p, sha, e))
+		return -1;
+	trial_candidate_sha(sha[REPLY_KERNEL], sha[REPLY_PLAN], candidate);
+	verdict_input(&s->v, "kernel", sha[REPLY_KERNEL]);
+	verdict_input(&s->v, "plan", sha[REPLY_PLAN]);
+	return proposal_record(s, p, f, REPLY_SLOTS, candidate, e);
+}
+
+int proposal_write(struct stage *s, struct proposal *p, struct err *e)
+{
+	if (p->engine && !p->decided)
+		engine_complete(s, p, &p->parent.files);
 	proposal_who(s, p);
 	if (p->decided) {
 		put_data(s, p, NULL);
 		return 0;
 	}
-	for (int i = 0; i < REPLY_SLOTS; i++)
-		if (!p->reply.has[i])
-			buf_add(&p->reply.file[i], buf_str(from[i]), from[i]->len);
 	if (!p->reply.words.item.len)
 		buf_adds(&p->reply.words.item, "unstated");
-	if (write_files(s, p, sha, e))
-		return -1;
-	trial_candidate_sha(sha[REPLY_KERNEL], sha[REPLY_PLAN], candidate);
-	proposal_json(s, p, (const char (*)[HASH_HEX])sha, candidate, &json);
-	rc = side(s, "proposal.json", json.data, json.len, e);
-	buf_free(&json);
-	if (rc)
-		return -1;
-	verdict_input(&s->v, "kernel", sha[REPLY_KERNEL]);
-	verdict_input(&s->v, "plan", sha[REPLY_PLAN]);
-	verdict_input(&s->v, "candidate", candidate);
-	put_data(s, p, candidate);
-	if (!p->same_ok && !strcmp(candidate, p->parent.candidate) && DEFENCE("propose.unchanged"))
-		verdict_set(&s->v, V_REJECT, "propose.unchanged", "both files are those of the parent");
-	else
-		verdict_set(&s->v, V_PASS, "ok", "%s", p->reply.words.item.data);
-	verdict_headline(&s->v, "%.100s", p->reply.words.item.data);
-	return 0;
+	return p->engine ? engine_proposal_write(s, p, e) : write_kernel(s, p, e);
 }
 
 void proposal_free(struct proposal *p)
@@ -409,6 +461,8 @@ void proposal_free(struct proposal *p)
 		playbook_free(p->book);
 	free(p->book);
 	spec_free(p->spec);
+	engine_spec_free(p->engine);
+	engine_files_free(&p->made);
 	parent_free(&p->parent);
 	reply_free(&p->reply);
 	free(p->model);

@@ -3,9 +3,9 @@
  *
  * The parent is the source that a proposal changes: the champion of the state that the trial may
  * know, else the spec's start/ (on a GPU), else its baseline/. A proposal is whole files (a missing one is
- * the parent's), what the model says of them, and who it was.
+ * the parent's), what the model says of them, and who it was. What only engine problems need: propose_engine.h.
  *
- * Life cycle: zero it, parent_load, one proposer fills the rest or closes the trial with a
+ * Life cycle: zero it, parent_load (or engine_parent_load), one proposer fills the rest or closes the trial with a
  * verdict, proposal_write, proposal_free.
  *
  * SPDX-License-Identifier: MIT
@@ -15,6 +15,8 @@
 
 #include "buf.h"
 #include "chat.h"
+#include "engine_files.h"
+#include "engine_spec.h"
 #include "err.h"
 #include "hash.h"
 #include "plan.h"
@@ -33,6 +35,7 @@ struct parent {
 	char candidate[HASH_HEX];
 	char kernel_sha[HASH_HEX], plan_sha[HASH_HEX];
 	struct buf kernel, plan;
+	struct engine_files files; /* an engine's, in place of kernel and plan */
 };
 
 struct proposal_template { /* a file that made the prompt */
@@ -41,8 +44,10 @@ struct proposal_template { /* a file that made the prompt */
 };
 
 struct proposal {
-	struct spec *spec;
+	struct spec *spec;        /* NULL: an engine problem, and `engine` is its spec */
+	struct engine_spec *engine;
 	struct parent parent;
+	struct engine_files made; /* an engine's candidate; empty until it is complete */
 	struct reply reply;       /* files and words */
 	const char *kind;         /* proposer: "openai", "sweep", ... */
 	char provider[65];        /* profile name, "" none */
@@ -65,10 +70,21 @@ int parent_load(struct stage *s, struct proposal *p, struct err *e);
 /* The source at the run's start, for sweep: the champion then, else start/ (on a GPU), else baseline/. */
 int parent_at_start(struct stage *s, const struct spec *spec, struct parent *out, struct err *e);
 void parent_free(struct parent *p);
+/* The champion that trial `id` replaced when it was kept, and its candidate; "" none. */
+int parent_before(const char *id, char before[TRIAL_ID], char sha[HASH_HEX], struct err *e);
 
 /* Complete missing files from the parent, compare, write candidate/, candidate.patch and
  * proposal.json, and set the verdict: pass, or propose.unchanged. */
 int proposal_write(struct stage *s, struct proposal *p, struct err *e);
+
+/* A file of the candidate (NULL: deleted) and of its parent (NULL: it had none). */
+struct proposal_file {
+	const char *name;
+	const struct buf *is, *was;
+};
+/* The last part of it: proposal.json, the verdict. */
+int proposal_record(struct stage *s, struct proposal *p, const struct proposal_file *f, int n, const char *candidate,
+		    struct err *e);
 /* aK/candidate.patch, by git, of the folders `parent` and `candidate` in `dir`, which is removed. */
 int proposal_diff(struct stage *s, const char *dir, struct err *e);
 void proposal_free(struct proposal *p);

@@ -5,15 +5,12 @@
  */
 #include "propose_engine.h"
 
-#include "defence.h"
-#include "engine_files.h"
+#include "duplicate.h"
 #include "engine_given.h"
 #include "engine_setup.h"
 #include "engine_tunables.h"
 #include "file.h"
 #include "json.h"
-#include "jsonw.h"
-#include "proposal.h"
 #include "utf8.h"
 
 #include <stdio.h>
@@ -21,14 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct work {
-	struct stage *s;
-	const char *kind;
-	char parent_trial[TRIAL_ID];      /* "": from the spec */
-	struct engine_files parent, start, made;
-	struct buf item, hypothesis;
-	int closed;                       /* a verdict stands already */
-};
+/* ---- parents ---- */
 
 static int from_trial(const char *id, const char *want, struct engine_files *f, struct err *e)
 {
@@ -41,239 +31,221 @@ static int from_trial(const char *id, const char *want, struct engine_files *f, 
 	return 0;
 }
 
-static int load_parent(struct work *w, struct err *e)
+int engine_parent_load(struct stage *s, struct proposal *p, const char *text, size_t len, struct err *e)
 {
+	struct parent *a = &p->parent;
 	char sha[HASH_HEX];
-	if (stage_champion(w->s, w->parent_trial, sha, e))
+	engine_on_host(s);
+	if (engine_spec_parse(text, len, "spec.json", &p->engine, e) || stage_champion(s, a->trial, sha, e))
 		return -1;
-	int rc = *w->parent_trial ? from_trial(w->parent_trial, sha, &w->parent, e)
-				  : engine_files_spec(w->s, "baseline", &w->parent, e);
-	if (rc == 0)
-		verdict_input(&w->s->v, "parent", w->parent.sha);
-	return rc;
-}
-
-/* What the sweep's space is of: the champion when the run began, else the baseline. */
-static int load_start(struct work *w, struct err *e)
-{
-	const char *id = run_champion(&w->s->run);
-	const char *sha = json_get_str(json_get(w->s->run.json, "champion"), "candidate_sha256", NULL);
-	return id && *id ? from_trial(id, sha, &w->start, e) : engine_files_spec(w->s, "baseline", &w->start, e);
-}
-
-static void copy_files(const struct engine_files *from, struct engine_files *to)
-{
-	memset(to, 0, sizeof *to);
-	for (int i = 0; i < from->n; i++) {
-		memcpy(to->file[i].name, from->file[i].name, ENGINE_FILE_NAME);
-		buf_add(&to->file[i].text, buf_str(&from->file[i].text), from->file[i].text.len);
+	a->from = "champion";
+	if (*a->trial && plateau_other_parent(&p->plateau)) {
+		char id[TRIAL_ID];
+		snprintf(id, sizeof id, "%s", a->trial);
+		if (parent_before(id, a->trial, sha, e))
+			return -1;
+		a->from = "earlier champion";
 	}
-	to->n = from->n;
-}
-
-static void close_trial(struct work *w, const char *code, const char *words)
-{
-	verdict_set(&w->s->v, V_REJECT, code, "%s", words);
-	w->closed = 1;
-}
-
-static int sweep(struct work *w, struct err *e)
-{
-	struct engine_tunables t;
-	int choice[TUNABLES_MOST];
-	if (load_start(w, e))
+	if (!*a->trial)
+		a->from = "baseline";
+	if (*a->trial ? from_trial(a->trial, sha, &a->files, e) : engine_files_spec(s, "baseline", &a->files, e))
 		return -1;
-	copy_files(&w->start, &w->made);
-	const char *name = engine_main(engine_files_cuda(&w->start));
-	struct buf *text = engine_files_find(&w->start, name), *to = engine_files_find(&w->made, name);
-	if (engine_tunables_parse(buf_str(text), text->len, &t, e))
-		return -1;
-	const int at = engine_tunables_pick(&t, w->s->run.seed, w->s->trial.index);
-	if (at < 0) {
-		close_trial(w, "propose.space_done", t.n ? "every configuration of the tunables has been proposed"
-							 : "the engine declares no tunables");
-		return 0;
-	}
-	engine_tunables_at(&t, at, choice);
-	buf_clear(to);
-	engine_tunables_text(buf_str(text), text->len, &t, choice, to);
-	buf_adds(&w->item, "tunables: ");
-	engine_tunables_words(&t, choice, &w->item);
-	buf_addf(&w->hypothesis, "one of %d configurations suits this machine better than the one in the source", t.space);
+	memcpy(a->candidate, a->files.sha, sizeof a->candidate);
+	verdict_input(&s->v, "parent", a->candidate);
 	return 0;
 }
 
-/* A folder for each trial, a line of words beside it. */
-static int replay(struct work *w, struct err *e)
+/* ---- sweep ---- */
+
+/* What the sweep's space is of: the champion when the run began, else the baseline. */
+static int load_start(struct stage *s, struct engine_files *f, struct err *e)
 {
-	const char *from = run_str(&w->s->run, "reply", NULL);
+	const char *id = run_champion(&s->run);
+	const char *sha = json_get_str(json_get(s->run.json, "champion"), "candidate_sha256", NULL);
+	return id && *id ? from_trial(id, sha, f, e) : engine_files_spec(s, "baseline", f, e);
+}
+
+/* The start with configuration `at` of its tunables. */
+static void configure(const struct engine_files *start, const struct engine_tunables *t, int at, struct engine_files *out)
+{
+	int choice[TUNABLES_MOST];
+	const char *name = engine_main(engine_files_cuda(start));
+	engine_files_copy(start, out);
+	struct buf *to = engine_files_find(out, name), text = *to;
+	*to = (struct buf)BUF_INIT;
+	engine_tunables_at(t, at, choice);
+	engine_tunables_text(buf_str(&text), text.len, t, choice, to);
+	buf_free(&text);
+	engine_files_sha(out->file, out->n, out->sha);
+}
+
+/* The first of `order` beyond those that the run's trials before this one take. -1: none. */
+static int pick_untried(struct stage *s, const struct engine_files *start, const struct engine_tunables *t, const int *order,
+			int n, const char *baseline, const struct duplicates *tried)
+{
+	struct engine_files one;
+	int left = 0;
+	for (int i = 0; i < n; i++) {
+		configure(start, t, order[i], &one);
+		const int known = strcmp(one.sha, baseline) == 0 || duplicates_has(tried, one.sha);
+		engine_files_free(&one);
+		if (!known && left++ == s->trial.index)
+			return order[i];
+	}
+	return -1;
+}
+
+/* The configuration for this trial, in the order of the run's seed: none that an earlier run has tried, nor the baseline.
+ * -1: nothing is left; -2. */
+static int pick(struct stage *s, const struct engine_files *start, const struct engine_tunables *t, struct err *e)
+{
+	struct engine_files base;
+	struct duplicates tried;
+	if (engine_files_spec(s, "baseline", &base, e))
+		return -2;
+	int found = -2;
+	if (duplicates_before(s, s->run.first - 1, &tried, e) == 0) {
+		int *order = xcalloc((size_t)t->space, sizeof *order);
+		const int n = engine_tunables_order(t, s->run.seed, order);
+		found = pick_untried(s, start, t, order, n, base.sha, &tried);
+		free(order);
+		duplicates_free(&tried);
+	}
+	engine_files_free(&base);
+	return found;
+}
+
+static int sweep_from(struct stage *s, struct proposal *p, struct engine_files *start, struct err *e)
+{
+	struct engine_tunables t;
+	int choice[TUNABLES_MOST];
+	struct buf *text = engine_files_find(start, engine_main(p->engine->cuda));
+	if (!text)
+		return err_set(e, EX_BADINPUT, "the engine at the run's start is in another language than the problem's");
+	if (engine_tunables_parse(buf_str(text), text->len, &t, e))
+		return -1;
+	const int at = pick(s, start, &t, e);
+	if (at == -2)
+		return -1;
+	if (at < 0) {
+		proposal_reject(s, p, "propose.space_done", "%s", t.n ? "every configuration of the tunables has been tried"
+								     : "the engine declares no tunables");
+		return 0;
+	}
+	configure(start, &t, at, &p->made);
+	engine_tunables_at(&t, at, choice);
+	buf_adds(&p->reply.words.item, "tunables: ");
+	engine_tunables_words(&t, choice, &p->reply.words.item);
+	buf_addf(&p->reply.words.hypothesis, "one of %d configurations suits this machine better than the one in the source",
+		 t.space);
+	return 0;
+}
+
+int propose_engine_sweep(struct stage *s, struct proposal *p, struct err *e)
+{
+	struct engine_files start;
+	if (load_start(s, &start, e))
+		return -1;
+	const int rc = sweep_from(s, p, &start, e);
+	engine_files_free(&start);
+	return rc;
+}
+
+/* ---- replay ---- */
+
+/* A folder for each trial, a line of words beside it. */
+int propose_engine_replay(struct stage *s, struct proposal *p, struct err *e)
+{
+	const char *from = run_str(&s->run, "reply", NULL);
 	char id[TRIAL_ID];
 	struct stat st;
-	struct buf line = BUF_INIT;
+	struct buf line = BUF_INIT, *item = &p->reply.words.item;
 	if (!from)
 		return err_set(e, EX_BADUSE, "no folder of engines is named: REPLY=");
-	trial_id(id, w->s->trial.index + 1);
+	p->same_ok = 1;
+	trial_id(id, s->trial.index + 1);
 	char *dir = xasprintf("%s/%s", from, id), *words = xasprintf("%s/%s.txt", from, id);
 	int rc = 0;
 	if (stat(dir, &st))
-		close_trial(w, "propose.no_replies_left", "no engine is left for this trial of the run");
-	else if ((rc = engine_files_folder(dir, &w->made, e)) != 0 && e->code == EX_BADINPUT) {
-		close_trial(w, "propose.file_name", e->text);
+		proposal_reject(s, p, "propose.no_replies_left", "no engine is left for this trial of the run");
+	else if ((rc = engine_files_folder(dir, &p->made, e)) != 0 && e->code == EX_BADINPUT) {
+		proposal_reject(s, p, "propose.file_name", "%.300s", e->text);
 		rc = 0;
-	}
-	if (rc == 0 && !w->closed && file_exists(words) && (rc = file_read(words, 4096, &line, e)) == 0)
-		utf8_line(&w->item, buf_str(&line), line.len, 120);
-	if (!w->item.len)
-		buf_addf(&w->item, "engine %s", id);
+	} else if (rc == 0 && engine_files_cuda(&p->made) != p->engine->cuda)
+		proposal_reject(s, p, "propose.file_name", "'%.200s' has no %s", dir, engine_main(p->engine->cuda));
+	if (rc == 0 && !p->decided && file_exists(words) && (rc = file_read(words, 4096, &line, e)) == 0)
+		utf8_line(item, buf_str(&line), line.len, 120);
+	if (!item->len)
+		buf_addf(item, "engine %s", id);
 	buf_free(&line);
 	free(dir);
 	free(words);
 	return rc;
 }
 
+/* ---- own files ---- */
+
 /* make try, adopt and redo: the engine that the run was given. */
-static int own_files(struct work *w, struct err *e)
+int propose_engine_files(struct stage *s, struct proposal *p, struct err *e)
 {
-	const char *from = json_get_str(json_get(w->s->trial.json, "origin"), "from", "my own files");
+	const char *from = json_get_str(json_get(s->trial.json, "origin"), "from", "my own files");
 	char dir[TRIAL_PATH], line[200];
-	const int given = engine_given(w->s, dir, e);
+	const int given = engine_given(s, dir, e);
 	if (given < 0)
 		return -1;
 	if (!given)
 		return err_set(e, EX_BADUSE, "nothing to propose: give KERNEL= (a folder with an engine), or FROM=");
-	if (engine_files_folder(dir, &w->made, e))
+	p->same_ok = 1;
+	if (engine_files_folder(dir, &p->made, e))
 		return -1;
-	snprintf(line, sizeof line, "%s: %.150s", w->kind, from);
-	utf8_line(&w->item, line, strlen(line), 120);
+	snprintf(line, sizeof line, "%s: %.150s", p->kind, from);
+	utf8_line(&p->reply.words.item, line, strlen(line), 120);
 	return 0;
 }
 
-static int is_own(const char *kind)
+/* ---- the candidate ---- */
+
+void engine_complete(struct stage *s, struct proposal *p, const struct engine_files *base)
 {
-	return !strcmp(kind, "manual") || !strcmp(kind, "try") || !strcmp(kind, "adopt");
+	const struct reply *r = &p->reply;
+	if (p->made.n)
+		return;
+	engine_files_copy(base, &p->made);
+	for (int i = 0; i < r->n; i++)
+		if (r->has[i] && !r->file[i].len)
+			engine_files_drop(&p->made, r->name[i]);
+	for (int i = 0; i < r->n && !p->decided; i++)
+		if (r->has[i] && r->file[i].len && engine_files_put(&p->made, r->name[i], &r->file[i]))
+			proposal_reject(s, p, "propose.too_large", "with those of the parent there are more than %d files", ENGINE_FILES);
+	engine_files_sha(p->made.file, p->made.n, p->made.sha);
 }
 
-static void put_files(struct jsonw *j, struct engine_files *f, struct engine_files *parent)
-{
-	char sha[HASH_HEX];
-	jw_obj(j, "files");
-	for (int i = 0; i < f->n; i++) {
-		hash_hex(buf_str(&f->file[i].text), f->file[i].text.len, sha);
-		jw_str(j, f->file[i].name, sha);
-	}
-	jw_end(j);
-	jw_arr(j, "changed");
-	for (int i = 0; i < f->n; i++) {
-		const struct buf *was = engine_files_find(parent, f->file[i].name), *is = &f->file[i].text;
-		if (!was || was->len != is->len || memcmp(buf_str(was), buf_str(is), is->len) != 0)
-			jw_str(j, NULL, f->file[i].name);
-	}
-	for (int i = 0; i < parent->n; i++)
-		if (!engine_files_find(f, parent->file[i].name))
-			jw_str(j, NULL, parent->file[i].name);
-	jw_end(j);
-}
-
-static int write_proposal(struct work *w, struct err *e)
-{
-	struct jsonw j = {.pretty = 1};
-	char file[32];
-	jw_obj(&j, NULL);
-	jw_str(&j, "schema", PROPOSAL_SCHEMA);
-	jw_str(&j, "trial", w->s->id);
-	jw_int(&j, "attempt", w->s->attempt);
-	jw_str(&j, "item", w->item.data);
-	jw_str(&j, "hypothesis", w->hypothesis.len ? w->hypothesis.data : NULL);
-	put_files(&j, &w->made, &w->parent);
-	jw_str(&j, "candidate_sha256", w->made.sha);
-	jw_obj(&j, "parent");
-	jw_str(&j, "trial", *w->parent_trial ? w->parent_trial : NULL);
-	jw_str(&j, "from", *w->parent_trial ? "champion" : "baseline");
-	jw_str(&j, "candidate_sha256", w->parent.sha);
-	jw_end(&j);
-	jw_item(&j, "proposer", w->s->v.proposer);
-	jw_end(&j);
-	snprintf(file, sizeof file, "a%d/proposal.json", w->s->attempt);
-	int rc = stage_side(w->s, file, j.out.data, j.out.len, e);
-	jw_free(&j);
-	return rc;
-}
-
-static int write_candidate(struct work *w, struct err *e)
+static int write_candidate(struct stage *s, struct proposal *p, struct err *e)
 {
 	char prefix[32];
-	char *compare = xasprintf("%s/compare", w->s->dir), *parent = xasprintf("%s/parent", compare),
+	char *compare = xasprintf("%s/compare", s->dir), *parent = xasprintf("%s/parent", compare),
 	     *candidate = xasprintf("%s/candidate", compare);
-	snprintf(prefix, sizeof prefix, "a%d/candidate", w->s->attempt);
-	int rc = engine_files_side(w->s, prefix, &w->made, e) || engine_files_write(parent, &w->parent, e) ||
-		 engine_files_write(candidate, &w->made, e) || proposal_diff(w->s, compare, e) ? -1 : 0;
+	snprintf(prefix, sizeof prefix, "a%d/candidate", s->attempt);
+	int rc = engine_files_side(s, prefix, &p->made, e) || engine_files_write(parent, &p->parent.files, e) ||
+		 engine_files_write(candidate, &p->made, e) || proposal_diff(s, compare, e) ? -1 : 0;
 	free(compare);
 	free(parent);
 	free(candidate);
 	return rc;
 }
 
-static void record(struct work *w)
+int engine_proposal_write(struct stage *s, struct proposal *p, struct err *e)
 {
-	struct jsonw *d = &w->s->v.data;
-	jw_str(d, "item", w->item.len ? w->item.data : NULL);
-	jw_str(d, "hypothesis", w->hypothesis.len ? w->hypothesis.data : NULL);
-	jw_str(d, "parent", w->parent_trial);
-	jw_str(d, "parent_from", *w->parent_trial ? "champion" : "baseline");
-	if (!w->closed)
-		jw_str(d, "candidate_sha256", w->made.sha);
-	jw_null(d, "prompt_sha256");
-}
-
-static int make(struct work *w, struct err *e)
-{
-	if (strcmp(w->kind, "sweep") == 0)
-		return sweep(w, e);
-	if (strcmp(w->kind, "replay") == 0)
-		return replay(w, e);
-	if (is_own(w->kind))
-		return own_files(w, e);
-	return err_set(e, EX_BADUSE, "proposer '%.40s' knows kernels alone: engine problems take sweep, or replay of folders", w->kind);
-}
-
-static int finish(struct work *w, struct err *e)
-{
-	struct verdict *v = &w->s->v;
-	record(w);
-	if (w->closed)
-		return 0;
-	if (write_candidate(w, e) || write_proposal(w, e))
+	struct proposal_file f[2 * ENGINE_FILES];
+	struct engine_files *was = &p->parent.files;
+	int n = 0;
+	if (write_candidate(s, p, e))
 		return -1;
-	verdict_input(v, "candidate", w->made.sha);
-	if (strcmp(w->kind, "replay") != 0 && !is_own(w->kind) && !strcmp(w->made.sha, w->parent.sha) && DEFENCE("propose.unchanged"))
-		verdict_set(v, V_REJECT, "propose.unchanged", "all files are those of the parent");
-	else
-		verdict_set(v, V_PASS, "ok", "%s", w->item.data);
-	verdict_headline(v, "%.100s", w->item.data);
-	return 0;
-}
-
-int propose_engine(struct stage *s, const char *kind, struct err *e)
-{
-	static struct work w; /* large; the process ends with it */
-	w.s = s;
-	w.kind = kind;
-	engine_on_host(s);
-	cJSON_Delete(s->v.proposer);
-	s->v.proposer = cJSON_CreateObject();
-	cJSON_AddStringToObject(s->v.proposer, "kind", kind);
-	static const char *const none[] = {"provider", "model", "params", "usage", "cost"};
-	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-		cJSON_AddNullToObject(s->v.proposer, none[i]);
-	int rc = dir_make(s->dir, e) || load_parent(&w, e) || make(&w, e);
-	if (rc == 0 && !w.closed)
-		engine_files_sha(w.made.file, w.made.n, w.made.sha);
-	if (rc == 0)
-		rc = finish(&w, e);
-	engine_files_free(&w.parent);
-	engine_files_free(&w.start);
-	engine_files_free(&w.made);
-	buf_free(&w.item);
-	buf_free(&w.hypothesis);
-	return rc ? -1 : 0;
+	for (int i = 0; i < p->made.n; i++)
+		f[n++] = (struct proposal_file){p->made.file[i].name, &p->made.file[i].text,
+						engine_files_find(was, p->made.file[i].name)};
+	for (int i = 0; i < was->n; i++)
+		if (!engine_files_find(&p->made, was->file[i].name))
+			f[n++] = (struct proposal_file){was->file[i].name, NULL, &was->file[i].text};
+	return proposal_record(s, p, f, n, p->made.sha, e);
 }

@@ -132,7 +132,7 @@ static const struct reason table[] = {
 	{"propose.header", "the reply's header is malformed"},
 	{"propose.malformed", "the reply is not text or not a chat completion"},
 	{"propose.missing_file", "the reply announces a file and does not give it"},
-	{"propose.no_files", "the reply gives neither kernel.cu nor plan.json"},
+	{"propose.no_files", "the reply gives none of a candidate's files"},
 	{"propose.no_replies_left", "no recorded reply is left to replay"},
 	{"propose.plateau", "too many trials in a row were not kept: the search has ended"},
 	{"propose.refused", "the model declined"},
@@ -185,16 +185,17 @@ static const struct reason table[] = {
  * What a proposer may repair: a program or a plan that is wrong as such, told by a compiler or by a
  * test on public shapes. Not what breaks the rules of the game (files, alphabet, credentials, names,
  * headers, state that outlives a launch, instructions, duplicates): more turns there would help those
- * who look for a gap. Not a process that died without a word, and nothing of judge and later steps,
- * whose inputs are secret. Not an unusable reply: there are no files to repair.
+ * who look for a gap. Not an engine that answers before it was asked: that is no slip. Not a process of
+ * ours that died without a word, and nothing of judge and later steps, whose inputs are secret. Not an unusable reply: there are no files to repair.
  */
 static const char *const repairable[] = {
 	"compile.crash", "compile.error", "compile.limit", "compile.timeout",
 	"guard.asm", "guard.constant", "guard.entry_extra", "guard.entry_missing", "guard.entry_signature",
 	"guard.json", "guard.limits", "guard.plan",
-	"unittest.barrier", "unittest.deadlock", "unittest.fault", "unittest.guard_write",
-	"unittest.input_write", "unittest.nondeterministic", "unittest.not_emulable", "unittest.race",
-	"unittest.sanitizer", "unittest.timeout", "unittest.wrong",
+	"unittest.argmax_rate", "unittest.barrier", "unittest.deadlock", "unittest.engine_died", "unittest.engine_extra",
+	"unittest.engine_garbage", "unittest.engine_range", "unittest.engine_timeout", "unittest.fault", "unittest.guard_write",
+	"unittest.input_write", "unittest.margin", "unittest.mean_regret", "unittest.nondeterministic", "unittest.not_emulable",
+	"unittest.p99_regret", "unittest.race", "unittest.sanitizer", "unittest.timeout", "unittest.wrong",
 };
 
 int reason_repairable(const char *code)

@@ -10,6 +10,8 @@
 #include "json.h"
 #include "lexer.h"
 #include "prompt.h"
+#include "prompt_engine.h"
+#include "propose_engine.h"
 #include "reason.h"
 #include "utf8.h"
 
@@ -59,7 +61,8 @@ int repair_wanted(const struct run *r, const struct trial *t, int attempt, const
 	const char *kind = json_get_str(json_get(t->json, "origin"), "kind", r->proposer);
 	int most = repair_default(kind) ? (int)run_int(r, "repairs", repair_default(kind)) : 0;
 
-	if (run_str(r, "model_sha256", NULL)) /* an engine problem: its proposers answer to no error */
+	/* an engine problem's replay has folders of engines, whatever lies beside them */
+	if (run_str(r, "model_sha256", NULL) && !strcmp(kind, "replay"))
 		most = 0;
 	*skip = "skip.repair_off";
 	/* After a turn that was not made there is no other. */
@@ -197,28 +200,58 @@ static int own_file(struct stage *s, int slot, struct buf *out, struct err *e)
 	return stage_use_recorded(s, name, file, MAX_SOURCE, out, e);
 }
 
-int repair_prompt(struct stage *s, const char *salt, struct buf *own, struct buf *error, struct buf *turn,
-		  struct err *e)
+/* An engine's, all of them. */
+static int own_engine(struct stage *s, struct engine_files *f, struct err *e)
 {
-	const char *kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
+	char dir[16];
 
+	snprintf(dir, sizeof dir, "a%d", s->attempt - 1);
+	if (engine_files_recorded(s, dir, f, e))
+		return -1;
+	verdict_input(&s->v, "failed_candidate", f->sha);
+	return 0;
+}
+
+/* Comments could talk to the reader (threats.md J01, J02); lines stay, errors name them. */
+static int put_kernel(struct stage *s, const char *salt, struct buf *out, struct err *e)
+{
 	for (int i = 0; i < REPLY_SLOTS; i++) {
 		struct buf t = BUF_INIT, shown = BUF_INIT;
 		if (own_file(s, i, &t, e)) {
 			buf_free(&t);
 			return -1;
 		}
-		/* Comments could talk to the reader (threats.md J01, J02); lines stay, errors name them. */
 		if (i == REPLY_KERNEL && DEFENCE("prompt.strip"))
 			lex_strip_comments(buf_str(&t), t.len, &shown);
 		else
 			buf_add(&shown, buf_str(&t), t.len);
 		if (i)
-			buf_addc(own, '\n');
-		prompt_fence(own, REPLY_FILE[i], buf_str(&shown), shown.len, salt);
+			buf_addc(out, '\n');
+		prompt_fence(out, REPLY_FILE[i], buf_str(&shown), shown.len, salt);
 		buf_free(&shown);
 		buf_free(&t);
 	}
+	return 0;
+}
+
+static int put_engine(struct stage *s, const char *salt, struct buf *out, struct err *e)
+{
+	struct engine_files f;
+
+	if (own_engine(s, &f, e))
+		return -1;
+	prompt_engine_files(&f, salt, 1, out);
+	engine_files_free(&f);
+	return 0;
+}
+
+int repair_prompt(struct stage *s, const struct proposal *p, const char *salt, struct buf *own, struct buf *error,
+		  struct buf *turn, struct err *e)
+{
+	const char *kind = json_get_str(json_get(s->trial.json, "origin"), "kind", s->run.proposer);
+
+	if (p->engine ? put_engine(s, salt, own, e) : put_kernel(s, salt, own, e))
+		return -1;
 	buf_addf(turn, "%d of %d", s->attempt, (int)run_int(&s->run, "repairs", repair_default(kind)));
 	return put_error(s, salt, error, e);
 }
@@ -239,13 +272,20 @@ static void complete_words(struct proposal *p, const struct verdict_in *before)
 			buf_adds(w[i].to, json_get_str(before->data, w[i].key, ""));
 }
 
-int repair_complete(struct stage *s, struct proposal *p, struct err *e)
+static int complete_engine(struct stage *s, struct proposal *p, int *changed, struct err *e)
 {
-	const struct verdict_in *before = stage_verdict(s, (enum step)(3 * (s->attempt - 1)), e);
-	int changed = 0;
+	struct engine_files f;
 
-	if (!before)
+	if (own_engine(s, &f, e))
 		return -1;
+	engine_complete(s, p, &f);
+	*changed = strcmp(f.sha, p->made.sha) != 0;
+	engine_files_free(&f);
+	return 0;
+}
+
+static int complete_kernel(struct stage *s, struct proposal *p, int *changed, struct err *e)
+{
 	for (int i = 0; i < REPLY_SLOTS; i++) {
 		struct buf *f = &p->reply.file[i], t = BUF_INIT;
 		if (own_file(s, i, &t, e)) {
@@ -255,13 +295,23 @@ int repair_complete(struct stage *s, struct proposal *p, struct err *e)
 		if (!p->reply.has[i])
 			buf_add(f, buf_str(&t), t.len);
 		p->reply.has[i] = 1;
-		changed |= f->len != t.len || memcmp(buf_str(f), buf_str(&t), t.len) != 0;
+		*changed |= f->len != t.len || memcmp(buf_str(f), buf_str(&t), t.len) != 0;
 		buf_free(&t);
 	}
+	return 0;
+}
+
+int repair_complete(struct stage *s, struct proposal *p, struct err *e)
+{
+	const struct verdict_in *before = stage_verdict(s, (enum step)(3 * (s->attempt - 1)), e);
+	int changed = 0;
+
+	if (!before || (p->engine ? complete_engine(s, p, &changed, e) : complete_kernel(s, p, &changed, e)))
+		return -1;
 	complete_words(p, before);
-	if (!changed)
-		proposal_reject(s, p, "propose.unchanged", "both files are those of attempt %d, which failed",
-				s->attempt - 1);
+	if (!changed && !p->decided)
+		proposal_reject(s, p, "propose.unchanged", "%s files are those of attempt %d, which failed",
+				p->engine ? "all" : "both", s->attempt - 1);
 	return 0;
 }
 

@@ -4,11 +4,11 @@
  *
  * Attempt k (1, 2) of a trial is made when attempt k-1 was made and rejected for a reason that is
  * repaired (reason_repairable), by a proposer that answers (openai, command; replay where a further
- * reply is recorded), and the run's setting `repairs` allows that many turns. All of that is a
+ * reply is recorded, of a kernel), and the run's setting `repairs` allows that many turns. All of that is a
  * function of the record, so that the wrapper, the stage and a resumed run decide the same.
  *
  * A repair is a proposal of its own: prompt, reply, reservation and usage are in aK/. Its prompt is
- * prompts/repair.md. A file that its reply leaves out is that of the attempt before, not the
+ * prompts/repair.md (engine_repair.md). A file that its reply leaves out is that of the attempt before, not the
  * champion's. Where the budget or the model's window has no room for the turn, it is not made
  * (skip.repair_budget), and the trial ends with the reason it had.
  *
@@ -34,8 +34,8 @@ int repair_wanted(const struct run *r, const struct trial *t, int attempt, const
 int repair_reply_path(const char *dir, int index, int attempt, char *out, size_t size);
 
 /* The parts of a repair prompt: own files and error, fenced with `salt`; "1 of 2". */
-int repair_prompt(struct stage *s, const char *salt, struct buf *own, struct buf *error, struct buf *turn,
-		  struct err *e);
+int repair_prompt(struct stage *s, const struct proposal *p, const char *salt, struct buf *own, struct buf *error,
+		  struct buf *turn, struct err *e);
 
 /* After the reply: missing files and words from the attempt before. Rejects what changes nothing. */
 int repair_complete(struct stage *s, struct proposal *p, struct err *e);

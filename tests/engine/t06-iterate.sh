@@ -33,7 +33,8 @@ echo 'all:' >engines/0005/Makefile
 it() { "$bin/iterate" --SPEC=small --PROPOSER=replay --REPLY="$work/tree/engines" "$@"; }
 
 ok "an engine is not judged elsewhere" code 2 it --N=1 --RUN_GPU=loopback
-ok "nor by a proposer that knows kernels alone" code 2 "$bin/iterate" --SPEC=small --PROPOSER=command --COMMAND=cat --N=1
+ok "nor by a proposer that nobody knows" code 2 "$bin/iterate" --SPEC=small --PROPOSER=oracle --N=1
+ok "a folder of engines answers to no error" code 2 it --N=1 --REPAIRS=1
 ok "nor on another device" code 2 it --N=1 --DEVICE=sim
 ok "MODEL_DIR is refused for a problem without a model" code 2 sh -c "mv specs kept; ln -s $root/specs specs
 	$bin/iterate --SPEC=vector_add --N=1 --DEVICE=sim --MODEL_DIR=/tmp; c=\$?; rm specs; mv kept specs; exit \$c"
