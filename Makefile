@@ -43,7 +43,8 @@ SHELL := /bin/sh
 ## DEVICE=            cuda (the best GPU), a GPU's name as `make devices` gives it, emu (this processor)
 ##                    or sim (synthetic); empty: a GPU where one works, else emu
 ## PROPOSER=          openai, command, sweep or replay; empty: openai if configured, else sweep
-## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer
+## COMMAND= REPLY=    program of the command proposer; recorded reply of the replay proposer (an engine problem's:
+##                    a folder with an engine for each trial, 0001/ the first)
 ## REPAIRS=2          times that a proposer may repair what failed its compile or its unit tests: 0 to 2;
 ##                    0 for a sweep
 ## PLATEAU=           after this many trials without a keep widen (another idea, another parent, a higher temperature), after

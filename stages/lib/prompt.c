@@ -20,13 +20,13 @@ enum { MAX_TEMPLATE = 256 << 10, MAX_DEPTH = 3 };
 enum part {
 	P_SPEC, P_REFERENCE, P_DEVICE, P_CHAMPION, P_MEASURED, P_RECENT, P_DIGEST, P_PLAYBOOK,
 	P_RESEARCH, P_OWN, P_ERROR, P_TURN, P_CLUSTERS, P_PLATEAU, P_FROM, P_SOURCE_BYTES, P_MAIN, P_FILES, P_RULES, P_PROTOCOL,
-	P_MODEL, P_COUNT
+	P_MODEL, P_OPTIONS, P_COUNT
 };
 
 static const char *const PART[P_COUNT] = {
 	"spec", "reference", "device", "champion", "measured", "recent", "digest", "playbook",
 	"research", "own", "error", "turn", "clusters", "plateau", "from", "source_bytes", "main", "files", "rules", "protocol",
-	"model",
+	"model", "options",
 };
 
 int64_t prompt_estimate(size_t bytes)
@@ -328,6 +328,7 @@ static int fill_engine(struct stage *s, struct proposal *p, const char *salt, st
 	prompt_engine_files(&p->parent.files, salt, 0, &v[P_CHAMPION].text);
 	prompt_engine_model(s, k, &v[P_MODEL].text);
 	buf_adds(&v[P_MAIN].text, engine_main(k->cuda));
+	buf_adds(&v[P_OPTIONS].text, k->cuda ? ENGINE_CUDA_OPTIONS : ENGINE_BUILD_OPTIONS);
 	buf_addf(&v[P_FILES].text, "%lld", (long long)k->files);
 	buf_addf(&v[P_SOURCE_BYTES].text, "%lld", (long long)k->source_bytes);
 	return prompt_engine_measured(s, p, &v[P_MEASURED].text, e) || prompt_engine_device(s, p, &v[P_DEVICE].text, e) ||
