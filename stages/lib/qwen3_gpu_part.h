@@ -1,6 +1,6 @@
 /*
- * qwen3_gpu_part.h - inside of qwen3_gpu: qwen3_gpu.c (weights, kernels), qwen3_gpu_pass.c (layers of a chunk of a
- * batch) and qwen3_gpu_run.c (what is asked of it).
+ * qwen3_gpu_part.h - inside of qwen3_gpu: qwen3_gpu.c (weights, kernels), qwen3_gpu_fault.c (weights that are wrong),
+ * qwen3_gpu_pass.c (layers of a chunk of a batch) and qwen3_gpu_run.c (what is asked of it).
  *
  * SPDX-License-Identifier: MIT
  */

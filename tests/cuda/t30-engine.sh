@@ -64,6 +64,13 @@ ok "a stranger agrees with its timing" "$bin/recheck" $bench
 	ok "a champion of that GPU" cmp trials/0004/candidate/engine.cu champion/small/fake-gpu-tests/engine.cu
 	ok "status names its file" has engine.cu "$bin/status" --champion
 }
+# The rest of the table is tests/engine/t08-check.sh's; here it takes too long.
+"$bin/check" --SPEC=small >"$work/table" 2>&1 &
+check=$!
+while kill -0 $check && ! grep -q rope_pairs "$work/table"; do sleep 0.2; done 2>"$work/ended"
+kill $check 2>"$work/ended"
+wait $check
+ok "check: wrong models are made on the GPU, too, and refused" grep 'ok *rope_pairs *margin' "$work/table"
 ok "the page is written" "$bin/render"
 ok "and shows the engine" grep -q 'engine\.cu' reports/index.html
 finish
