@@ -62,6 +62,31 @@ rules() { # a switch stands in the source: by name, or where every reason code p
 }
 ok "every rule named has its switch" rules
 
+
+# ---- the catalogue: nothing of it is left out ----
+ids=$(sed -n 's/^\([A-Z][0-9]*\) [a-z]* .*/\1/p' tests/zoo/CATALOGUE)
+sed -n '/^## Ids without/,/^## Proved/s/^| \([A-Z][0-9][0-9]*\) |.*/\1/p' tests/zoo/README.md | sort >"$work/rows"
+ls tests/zoo/cheat | sed 's/-.*//' | sort -u >"$work/folders"
+met() { # FOLDERS ROWS: each id has a folder or a line, and none has both
+	for id in $ids; do
+		grep -qx "$id" "$1" || grep -qx "$id" "$2" || echo "$id has neither a specimen nor a reason"
+	done
+	comm -12 "$1" "$2" | sed 's/$/ has a specimen and a reason why there is none/'
+	grep '^[^N]' "$1" | while read -r id; do echo "$ids" | grep -qx "$id" || echo "$id is not in CATALOGUE"; done
+}
+ok "the catalogue is whole" test "$(echo "$ids" | wc -l)" -ge 128
+ok "every id has a specimen, or a reason why there is none" same "" "$(met "$work/folders" "$work/rows")"
+grep -v '^T01$' "$work/rows" >"$work/fewer"
+ok "... and one without is seen" same "T01 has neither a specimen nor a reason" "$(met "$work/folders" "$work/fewer")"
+shown() { # a reason ends with the tests that show it, which are there; cheats that it names are some
+	sed -n '/^## Ids without/,/^## Proved/p' tests/zoo/README.md | grep '^| [A-Z][0-9]' >"$work/table"
+	grep -v '| [^|]*`tests/[^|]*|$' "$work/table" | sed 's/^/no test: /'
+	grep -o '`tests/[^`]*`' "$work/table" | tr -d '`' | sort -u | while read -r f; do [ -e "$f" ] || echo "$f is missing"; done
+	sed -n 's/^| E[0-9]* | engines | \(.*\) | `tests.*/\1/p' "$work/table" | grep -o '`[a-z0-9]*`' | tr -d '`' | sort -u |
+		while read -r cheat; do grep -q "^$cheat " tests/engine/t0*.sh || echo "no cheat $cheat"; done
+}
+ok "every reason names tests that are there" same "" "$(shown)"
+
 # ---- the runner ----
 [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] || finish
 good=tests/zoo/honest/grid_stride
