@@ -49,6 +49,8 @@ SHELL := /bin/sh
 ##                    0 for a sweep
 ## PLATEAU=           after this many trials without a keep widen (another idea, another parent, a higher temperature), after
 ##                    as many again stop; empty: go on to N
+## RESEARCH=          a web search (Tavily) when the run begins and after this many rejections in a row; 0 none; empty: 3
+##                    where TAVILY_API_KEY or ~/.config/touchstone/tavily.key is, else none
 ## PROFILE= MODEL=    endpoint profile and model of the openai proposer
 ## WIDTH=1            trials in flight; 1 learns from every verdict
 ## SEED=1             orders the search; never derives a key
@@ -101,6 +103,7 @@ COMMAND ?=
 REPLY ?=
 REPAIRS ?=
 PLATEAU ?=
+RESEARCH ?=
 
 include tools/make/build.mk
 include tools/make/bench.mk
@@ -112,7 +115,7 @@ quote = '$(subst ','\'',$1)'
 given = $(foreach v,$1,$(if $($v),--$v=$(call quote,$($v))))
 SETTINGS := SPEC N DEVICE PROPOSER PROFILE MODEL WIDTH SEED MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S \
 	MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER RUN_GPU RUN_UNITTEST MODEL_DIR ALLOW_WEAK NEW \
-	COMMAND REPLY REPAIRS PLATEAU MAX_GPU_MINUTES MAX_MINUTES
+	COMMAND REPLY REPAIRS PLATEAU RESEARCH MAX_GPU_MINUTES MAX_MINUTES
 ITERATE = $(if $(DRY),,+)$(Q)MAKE='$(MAKE)' $(B)/bin/iterate
 
 ##@ Goals

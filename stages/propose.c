@@ -15,6 +15,7 @@
 #include "lib/propose_engine.h"
 #include "lib/proposal.h"
 #include "lib/repair.h"
+#include "lib/research.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static const char HELP[] =
 	"           setting reply is a folder of whole engines\n"
 	"\n"
 	"Environment\n"
+	"  TAVILY_API_KEY                  the same, for web searches (the setting research)\n"
 	"  the variable named by key_env   handed to the client, to nobody else\n"
 	"  PROPOSER_COMMAND, PROPOSER_PATHS, PROPOSER_ENV   see lib/proposer_command.c\n"
 	"\n"
@@ -65,6 +67,8 @@ static int make(struct stage *s, struct proposal *p, proposer_fn *propose, const
 
 	if (!rc)
 		rc = engine->len ? engine_parent_load(s, p, buf_str(engine), engine->len, e) : parent_load(s, p, e);
+	if (!rc && !s->attempt)
+		research_ask(s, p);
 	if (!rc)
 		rc = propose(s, p, e);
 	if (!s->attempt)

@@ -20,6 +20,8 @@
 #include "../stages/lib/profile.h"
 #include "../stages/lib/record.h"
 #include "../stages/lib/repair.h"
+#include "../stages/lib/research.h"
+#include "../stages/lib/tavily.h"
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/run_single.h"
@@ -52,7 +54,7 @@ static const char HELP[] =
 	"\n"
 	"settings of a new run\n"
 	"  SPEC N DEVICE PROPOSER PROFILE MODEL COMMAND REPLY WIDTH SEED ALLOW_WEAK\n"
-	"  REPAIRS PLATEAU MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_GPU_MINUTES MAX_MINUTES\n"
+	"  REPAIRS PLATEAU RESEARCH MAX_TOKENS MAX_USD MAX_CALLS MAX_GPU_S MAX_GPU_MINUTES MAX_MINUTES\n"
 	"  MAX_WALL_S SIM_SECONDS UNITTEST_DEVICE SANITIZER\n"
 	"  RUN_GPU RUN_UNITTEST MODEL_DIR\n"
 	"             MAX_WALL_S bounds each make, the others the whole run\n"
@@ -66,7 +68,7 @@ enum mode { ITERATE, RESUME, TRY, REDO, ADOPT, TIDY };
 static const char *const names[] = {
 	"SPEC", "N", "DEVICE", "PROPOSER", "PROFILE", "MODEL", "WIDTH", "SEED", "ALLOW_WEAK", "NEW",
 	"COMMAND", "REPLY", "REPAIRS", "MAX_TOKENS", "MAX_USD", "MAX_CALLS", "MAX_GPU_S", "MAX_WALL_S",
-	"MAX_MINUTES", "MAX_GPU_MINUTES", "PLATEAU", "SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
+	"MAX_MINUTES", "MAX_GPU_MINUTES", "PLATEAU", "RESEARCH", "SIM_SECONDS", "UNITTEST_DEVICE", "SANITIZER", "KERNEL", "PLAN", "TRIAL",
 	"FROM", "RUN_GPU", "RUN_UNITTEST", "MODEL_DIR",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -191,6 +193,21 @@ static void add_repairs(cJSON *more, const char *proposer, int engine)
 		cJSON_AddNumberToObject(more, "repairs", (double)turns);
 }
 
+/* Web searches: where a key is, unless told otherwise, and for proposers that read prompts alone. */
+static void add_research(cJSON *more, const char *proposer)
+{
+	const int reads = strcmp(proposer, "openai") == 0 || strcmp(proposer, "command") == 0;
+	const int64_t k = number("RESEARCH", 0, RESEARCH_MOST, reads && research_ready() ? 3 : 0);
+	const char *url = getenv("TAVILY_BASE_URL");
+	if (k && !reads)
+		die(EX_BADUSE, "RESEARCH: the proposer %s reads no prompts", proposer);
+	if (!k)
+		return;
+	cJSON_AddNumberToObject(more, "research", (double)k);
+	if (url && *url && !strchr(url, '@'))
+		cJSON_AddStringToObject(more, "research_url", url);
+}
+
 /* The model's settings as they are now: a resumed run keeps them whatever the environment says. */
 static void add_profile(cJSON *more, const char *profile)
 {
@@ -312,8 +329,10 @@ static void plan_run(struct run_plan *p, enum mode mode, const char *bin)
 	add_limits(p->more);
 	if (mode == ITERATE && given("PLATEAU"))
 		cJSON_AddNumberToObject(p->more, "plateau", (double)number("PLATEAU", 1, 100000, 0));
-	if (mode == ITERATE)
+	if (mode == ITERATE) {
 		add_repairs(p->more, p->proposer, cJSON_GetObjectItemCaseSensitive(p->more, "model_sha256") != NULL);
+		add_research(p->more, p->proposer);
+	}
 }
 
 /* --- an unfinished run --- */
@@ -347,6 +366,7 @@ static void must_agree(const struct run *r)
 	agree_number(r, "SEED", r->seed);
 	agree_number(r, "REPAIRS", run_int(r, "repairs", 0));
 	agree_number(r, "PLATEAU", run_int(r, "plateau", 0));
+	agree_number(r, "RESEARCH", run_int(r, "research", 0));
 }
 
 static void resume(const struct run *r, const char *bin, int moved)

@@ -21,6 +21,7 @@
 #include "../stages/lib/run.h"
 #include "../stages/lib/runner.h"
 #include "../stages/lib/spawn.h"
+#include "../stages/lib/tavily.h"
 #include "../stages/lib/stage.h"
 #include "../stages/lib/tool.h"
 
@@ -126,6 +127,8 @@ static void make_env(const struct job *j, const char **env)
 			const char *key = run_str(&r, "key_env", "");
 			if (*key)
 				n = pass(env, n, key);
+			if (run_num(&r, "research", 0) > 0)
+				n = pass(env, n, TAVILY_KEY);
 			run_free(&r);
 		}
 	}

@@ -10,6 +10,7 @@
 #include "json.h"
 #include "prompt_engine.h"
 #include "repair.h"
+#include "research.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -343,7 +344,8 @@ static int fill(struct stage *s, struct proposal *p, const char *salt, struct pr
 	if (prompt_spec(s, &v[P_SPEC].text, e) ||
 	    (p->engine ? fill_engine(s, p, salt, v, e) : fill_kernel(s, p, salt, v, e)) ||
 	    prompt_digest(s, &v[P_DIGEST].text, e) || prompt_clusters(s, salt, &v[P_CLUSTERS].text, e) ||
-	    playbook(s, p, &v[P_PLAYBOOK].text, e) || template_part(p, "research.md", &v[P_RESEARCH].text, e))
+	    playbook(s, p, &v[P_PLAYBOOK].text, e) || template_part(p, "research.md", &v[P_RESEARCH].text, e) ||
+	    research_notes(s, salt, &v[P_RESEARCH].text, e))
 		return -1;
 	if (s->attempt &&
 	    repair_prompt(s, p, salt, &v[P_OWN].text, &v[P_ERROR].text, &v[P_TURN].text, e))
