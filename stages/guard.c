@@ -232,7 +232,7 @@ static int check_shared(struct guard *g)
 	int64_t fixed[PLAN_MAX_ENTRIES];
 	struct err why;
 	for (int i = 0; i < g->plan->nentries; i++)
-		fixed[i] = (int64_t)json_get_num(g->build[0].facts, "shared_bytes", 0);
+		fixed[i] = json_get_int(g->build[0].facts, "shared_bytes", 0);
 	if (plan_shared_fits(g->plan, &g->facts, fixed, g->sizes.shared, &why))
 		return reject(g, "guard.limits", 0, why.text);
 	passed(g, "static and dynamic shared memory within the limit");

@@ -237,9 +237,9 @@ static int charged(const struct stage *s)
 static void put_item(struct jsonw *w, const char *id, const cJSON *old, int more, int kept, int failed)
 {
 	jw_obj(w, id);
-	jw_int(w, "tried", (int64_t)json_get_num(old, "tried", 0) + more);
-	jw_int(w, "kept", (int64_t)json_get_num(old, "kept", 0) + kept);
-	jw_int(w, "failed", (int64_t)json_get_num(old, "failed", 0) + failed);
+	jw_int(w, "tried", json_get_int(old, "tried", 0) + more);
+	jw_int(w, "kept", json_get_int(old, "kept", 0) + kept);
+	jw_int(w, "failed", json_get_int(old, "failed", 0) + failed);
 	jw_end(w);
 }
 
@@ -284,9 +284,9 @@ static void put_after(struct stage *s, const struct closing *c, const cJSON *old
 	for (const cJSON *r = recent ? recent->child : NULL; r && n < RECENT; r = r->next, n++)
 		jw_item(w, NULL, r);
 	jw_end(w);
-	jw_int(w, "closed", 1 + (old ? (int64_t)json_get_num(old, "closed", 0) : 0));
+	jw_int(w, "closed", 1 + (old ? json_get_int(old, "closed", 0) : 0));
 	jw_int(w, "charged", charged(s) +
-	       (old ? (int64_t)json_get_num(old, "charged", 0) : 0));
+	       (old ? json_get_int(old, "charged", 0) : 0));
 	put_reasons(w, old ? json_get(old, "reasons") : NULL, s->v.code);
 	put_items(s, c, old ? json_get(old, "items") : NULL);
 	plateau_put(w, &s->run, old, charged(s), c->kept);

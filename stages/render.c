@@ -128,7 +128,7 @@ static int log_line(struct log *log, const char *file, const char *base, const c
 		.status = json_get_str(j, "status", NULL),
 		.relies = log->relies[log->n],
 		.first_error = json_get_str(j, "first_error", NULL),
-		.repairs = (int)json_get_num(j, "repairs", 0),
+		.repairs = (int)json_get_int(j, "repairs", 0),
 		.plateau = json_get_str(json_get(j, "plateau"), "state", NULL),
 		.vs_champion = ratio_of(j, "ratio"),
 		.vs_baseline = ratio_of(j, "ratio_baseline"),

@@ -428,7 +428,7 @@ static int stop_code(const struct run *r)
 	char path[TRIAL_PATH];
 	run_path(path, r->name, "status.json");
 	cJSON *j = json_read(path, &JSON_OURS, NULL, NULL);
-	int code = j ? (int)json_get_num(j, "exit", EX_HARNESS) : EX_HARNESS;
+	int code = j ? (int)json_get_int(j, "exit", EX_HARNESS) : EX_HARNESS;
 	cJSON_Delete(j);
 	return code ? code : EX_HARNESS;
 }

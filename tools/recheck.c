@@ -320,7 +320,7 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 	const char *verdict = NULL, *guards = NULL;
 	const cJSON *up = json_get(c, "given_up");
 	double behind = 0;
-	int first = (int)json_get_num(c, "first_session", 0);
+	int first = (int)json_get_int(c, "first_session", 0);
 	const cJSON *list = json_get(c, "sessions"), *looks = json_get(c, "looks"), *s;
 	cJSON_ArrayForEach(s, list) {
 		struct result r;
@@ -330,7 +330,7 @@ static const char *contest(const struct plan *p, const cJSON *c, int fixed)
 		int at = first + n++;
 		behind += behind_in(at);
 		if (up && n == cJSON_GetArraySize(list)) {
-			int ok = given_up(p, at, (int)json_get_num(up, "workload", -1), behind);
+			int ok = given_up(p, at, (int)json_get_int(up, "workload", -1), behind);
 			expect(ok, "session %d: given up, but the candidate was not that slow", at);
 			verdict = ok ? "reject" : verdict;
 			break;

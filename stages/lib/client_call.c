@@ -123,8 +123,8 @@ static void take_result(const cJSON *j, struct client_result *r)
 	const cJSON *body = json_get(j, "body");
 	const char *s;
 
-	r->http = (int)json_get_num(j, "http", 0);
-	r->attempts = (int)json_get_num(j, "attempts", 0);
+	r->http = (int)json_get_int(j, "http", 0);
+	r->attempts = (int)json_get_int(j, "attempts", 0);
 	r->retry_after_s = json_get_num(j, "retry_after_s", -1);
 	r->elapsed_s = json_get_num(j, "elapsed_s", 0);
 	s = json_get_str(j, "error", NULL);

@@ -222,3 +222,10 @@ double json_get_num(const cJSON *obj, const char *key, double fallback)
 	cJSON *c = json_get(obj, key);
 	return cJSON_IsNumber(c) ? c->valuedouble : fallback;
 }
+
+int64_t json_get_int(const cJSON *obj, const char *key, int64_t fallback)
+{
+	const double v = json_get_num(obj, key, NAN);
+
+	return v >= -9007199254740992.0 && v <= 9007199254740992.0 ? (int64_t)v : fallback;
+}

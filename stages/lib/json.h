@@ -49,6 +49,8 @@ cJSON *json_arr(const cJSON *obj, const char *key, const char *what, struct err 
 cJSON *json_get(const cJSON *obj, const char *key);
 const char *json_get_str(const cJSON *obj, const char *key, const char *fallback);
 double json_get_num(const cJSON *obj, const char *key, double fallback);
+/* Its whole part; the fallback too where that is beyond 2^53. */
+int64_t json_get_int(const cJSON *obj, const char *key, int64_t fallback);
 /* An integral number in +-2^53 (any item); -1 otherwise. */
 int json_is_int(const cJSON *item, int64_t *out);
 

@@ -141,8 +141,8 @@ void page_read_engine(const char *base, const struct page_row *champion, struct 
 		if (!cJSON_IsObject(c))
 			continue;
 		keep->work[g->works++] = (struct page_work){
-			.name = json_get_str(w, "name", "?"), .batch = (int)json_get_num(w, "batch", 0),
-			.prompt = (int)json_get_num(w, "prompt", 0), .steps = (int)json_get_num(w, "steps", 0),
+			.name = json_get_str(w, "name", "?"), .batch = (int)json_get_int(w, "batch", 0),
+			.prompt = (int)json_get_int(w, "prompt", 0), .steps = (int)json_get_int(w, "steps", 0),
 			.total_s = json_get_num(c, "total_s", 0), .ttft_s = json_get_num(c, "ttft_s", 0),
 			.tpot_s = json_get_num(c, "tpot_s", 0), .tokens_s = json_get_num(c, "tokens_per_s", 0),
 			.of_floor = json_get_num(c, "of_floor", 0), .ttft_of_floor = json_get_num(c, "ttft_of_floor", 0),

@@ -79,8 +79,8 @@ static void take_members(struct profile *p)
 	p->auth_header = json_get_str(j, "auth_header", "Authorization");
 	p->auth_scheme = json_get_str(j, "auth_scheme", "Bearer");
 	p->max_tokens_field = json_get_str(j, "max_tokens_field", "max_tokens");
-	p->max_tokens = (int64_t)json_get_num(j, "max_tokens", 16384);
-	p->max_prompt_tokens = (int64_t)json_get_num(j, "max_prompt_tokens", 60000);
+	p->max_tokens = json_get_int(j, "max_tokens", 16384);
+	p->max_prompt_tokens = json_get_int(j, "max_prompt_tokens", 60000);
 	p->stream = flag(j, "stream", 1);
 	p->stream_usage = flag(j, "stream_usage", 1);
 	p->send_seed = flag(j, "send_seed", 0);
@@ -93,6 +93,18 @@ static void take_members(struct profile *p)
 	/* A server that does not stream is silent until it has finished. */
 	if (!p->stream && p->limits.idle_ms < p->limits.total_ms)
 		p->limits.idle_ms = p->limits.total_ms;
+}
+
+static int check_counts(const struct profile *p, const char *path, struct err *e)
+{
+	static const char *const KEY[] = {"max_tokens", "max_prompt_tokens"};
+
+	for (int i = 0; i < 2; i++) {
+		const double v = json_get_num(p->json, KEY[i], 1);
+		if (!(v >= 1 && v <= 1e9))
+			return err_set(e, EX_BADINPUT, "%s: %s: 1 to 1000000000 is expected", path, KEY[i]);
+	}
+	return 0;
 }
 
 int profile_load(const char *name, const char *model, const char *base_url, struct profile *p,
@@ -110,7 +122,7 @@ int profile_load(const char *name, const char *model, const char *base_url, stru
 	p->json = json_read(path, &JSON_OURS, p->sha, e);
 	if (!p->json)
 		return -1;
-	if (json_only(p->json, KEYS, path, e)) {
+	if (json_only(p->json, KEYS, path, e) || check_counts(p, path, e)) {
 		profile_free(p);
 		return -1;
 	}

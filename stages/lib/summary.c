@@ -30,7 +30,7 @@ static void add_one(cJSON *counts, const char *code)
 
 static void count_repairs(struct summary *s, const struct verdict_in *in)
 {
-	int turns = (int)json_get_num(in->data, "repairs", 0);
+	int turns = (int)json_get_int(in->data, "repairs", 0);
 	if (turns <= 0)
 		return;
 	/* Closed within an attempt, "a2/guard"? Then it was not mended. */
@@ -110,7 +110,7 @@ void summary_read(const struct run *r, struct summary *s)
 		if (champion)
 			snprintf(s->champion, sizeof s->champion, "%s",
 				 json_get_str(champion, "trial", ""));
-		s->dry = (int)json_get_num(json_get(after, "plateau"), "dry", 0);
+		s->dry = (int)json_get_int(json_get(after, "plateau"), "dry", 0);
 		s->best_ratio = after ? json_get_num(after, "best_ratio", 0) : 0;
 		verdict_in_free(&in);
 	}

@@ -159,7 +159,7 @@ static int cache_read(const struct work *w, int64_t *v, int *n, int *all)
 	int ok = j && !strcmp(json_get_str(j, "key", ""), w->name) && cJSON_IsArray(left);
 
 	*n = 0;
-	*all = (int)json_get_num(j, "legal", 0);
+	*all = (int)json_get_int(j, "legal", 0);
 	if (ok)
 		cJSON_ArrayForEach(x, left) {
 			if (*n == SWEEP_EXHAUSTIVE || json_is_int(x, &v[*n]) || v[*n] < 0 ||
