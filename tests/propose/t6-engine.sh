@@ -128,7 +128,12 @@ tree
 cat >"$T/agent" <<'END'
 #!/bin/sh
 printf '{"item": "a longer pace", "hypothesis": "h"}\n```c engine.c\n'
-awk '/^END engine.c/ {on = 0} on {print} /^BEGIN engine.c/ {on = 1}' | sed 's/^#define TILE 8 /#define TILE 16 /; s/^#define PACE_US .*/#define PACE_US 3300/'
+awk '/^END engine.c/ {on = 0} on {print} /^BEGIN engine.c/ {on = 1}' | sed 's/^#define PACE_US .*/#define PACE_US 3300/
+	/^#define TILE/ {
+		s/TILE 8 /TILE 16 /
+		t
+		s/TILE 16 /TILE 32 /
+	}'
 printf '```\n'
 END
 chmod 755 "$T" "$T/agent"
@@ -137,10 +142,53 @@ same "a command's engine is judged as well" "0 ok ok ok" "$CODE $(codes trials/0
 check "with tunables" grep -q '^#define TILE 16 // tune: 1 2 4 8 16 32$' trials/0001/candidate/engine.c
 same "one call is on the bill" "1 1" "$(ledger reserve) $(ledger settle)"
 
-# ---- the budget, and the window ----
+# ---- on claims made by hand: a champion with figures as a GPU leaves them, a widened search, the window ----
+cd "$ROOT" || exit 1
+hand() { # JQ on settings: a run of three with a command
+	new_run "$ROOT/specs/qwen3-tiny" command 3 1 ".command = \"$T/agent\" | $1"
+}
+champion() { # ID BEFORE IDLE: the trial's proposal becomes the champion after IDLE trials without a keep
+	rm -rf "$W/trials/$1/candidate"; cp -r "$W/trials/$1/a0/candidate" "$W/trials/$1/candidate"
+	c=$(jq -r .data.candidate_sha256 "$W/trials/$1/a0/propose.json")
+	close_trial "$1" pass promote.kept "bench: 1.1x" "[\"$1\"]" "{\"trial\":\"$1\",\"candidate_sha256\":\"$c\"}"
+	jq --arg c "$c" --argjson b "$2" --argjson n "$3" '.data.candidate_sha256 = $c | .data.champion_before = $b |
+		.data.after.plateau = {run: "r0001", dry: $n}' "$W/trials/$1/promote.json" >"$T/p"
+	cp "$T/p" "$W/trials/$1/promote.json"
+	jq '.stage = "bench" | .data = {engine: {workloads: [
+		{name: "one", batch: 1, prompt: 64, steps: 24, native: {total_s: 0.02}, champion: {total_s: 0.03},
+		 candidate: {total_s: 0.01, ttft_s: 0.002, tpot_s: 0.0005, of_floor: 0.25, ttft_of_floor: 0.5, tpot_of_floor: 0.125}},
+		{name: "proxy_0", batch: 2, prompt: 80, steps: 20, candidate: {total_s: 0.0777, ttft_s: 0.0777}},
+		{name: "held_out_0", batch: 3, prompt: 37, steps: 19, candidate: {total_s: 0.0777, ttft_s: 0.0777}}]}}' \
+		"$T/p" >"$W/trials/$1/bench.json"
+}
+parents() { jq -r '"\(.parent.from) \(.parent.trial)"' "$W/trials/$1/a0/proposal.json" 2>/dev/null || cat "$T/out"; }
+hand '.plateau = 2'
+propose 0001; champion 0001 null 0
+propose 0002
+same "the champion is the parent" "pass ok champion 0001" "$(verdict 0002) $(parents 0002)"
+P=$W/trials/0002/a0/prompt.md
+check "its figures are told, with the share of the floor" grep -q '^- one (batch 1, prompt 64, steps 24): first token 2.000 ms, then 0.5000 ms a token, 2400.0 tok/s, 25 % of the floor (first token 50 %, further ones 12 %), 3.000x as fast as the champion then, 2.000x as fast as the baseline$' "$P"
+check "of public workloads alone" sh -c "! grep -q -e 77.7 -e proxy_0 -e held_out_0 -e 'prompt 80' -e 'prompt 37' -e '\"odd\"' -e '\"proxy\"' '$P'"
+check "the playbook is that of engines in C" sh -c "grep -q cpu-threads '$P' && ! grep -q eng-launches '$P'"
+same "and is hashed" "$(sha prompts/playbook/engine-c.md)" "$(jq -r '.templates["playbook/engine-c.md"]' "$W/trials/0002/a0/proposal.json")"
+champion 0002 '"0001"' 3
+propose 0003
+same "a widened search starts from the champion before" "pass ok earlier champion 0001" "$(verdict 0003) $(parents 0003)"
+check "and says so" sh -c "grep -q 'not the champion but the earlier champion' '$W/trials/0003/a0/prompt.md' && grep -q '^An earlier champion: trial 0001' '$W/trials/0003/a0/prompt.md'"
+champion 0002 null 3; rm -r "$W/trials/0003/a0"; propose 0003
+same "or from the baseline" "baseline null" "$(parents 0003)"
+champion 0002 null 4; rm -r "$W/trials/0003/a0"; propose 0003
+same "then it stops" "0 reject propose.plateau" "$CODE $(verdict 0003)"
+hand '.max_prompt_tokens = 100'
+propose 0001
+same "a window that is too small is nobody's proposal" "4 none" "$CODE $(verdict 0001)"
+check "and says by how much" grep -q 'the prompt needs about [0-9]* tokens, max_prompt_tokens is 100' "$T/out"
+tree
+
+# ---- the budget ----
 serve '{"replies":[{"text":"no"}]}'
-iterate N=2 NEW=1 MAX_CALLS=1
-same "the budget ends a run of engines" "1 propose.no_files" "$(calls) $(jq -r 'select(.run == "r0002") | .code' trials/log.jsonl)"
+iterate N=2 MAX_CALLS=1
+same "the budget ends a run of engines" "1 propose.no_files" "$(calls) $(jq -r .code trials/log.jsonl)"
 
 # ---- the sweep: nothing that an earlier run tried ----
 sweep() { make iterate SPEC=space PROPOSER=sweep N="$1" NEW=1 >"$T/out" 2>&1; }
