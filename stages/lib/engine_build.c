@@ -119,12 +119,34 @@ static void take_log(struct engine_built *b, const struct engine_job *j, struct 
 
 /* ---- C ---- */
 
-static void job_c(struct engine_job *j, const struct engine_file *file, int n)
+#define SANITIZE_UNIT "sanitize.c" /* no name that an engine's file can have */
+
+/* Its memory is its own until it ends, and a leak is told by looking at other processes' memory: not where it runs. */
+static int sanitize_unit(const char *dir, struct err *e)
 {
-	static const char *const FLAGS[] = {"gcc", "-o", "OUT", "-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast",
+	static const char text[] = "const char *__asan_default_options(void);\n"
+				   "const char *__asan_default_options(void) { return \"detect_leaks=0:exitcode=77\"; }\n";
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/src/" SANITIZE_UNIT, dir);
+	return file_write(path, text, sizeof text - 1, 0644, e);
+}
+
+static void job_c(struct engine_job *j, const struct engine_file *file, int n, int sanitize)
+{
+	static const char *const FLAGS[] = {"gcc", "-o", "OUT", "-std=gnu11", "-march=native", "-ffp-contract=fast",
 					    "-frandom-seed=0"};
+	/* unaligned vectors are no fault on the machines that these run on */
+	static const char *const WATCHED[] = {"-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
+					      "-fno-sanitize=alignment", "-fno-sanitize-recover=all", "-static-libasan",
+					      "-static-libubsan"};
 	for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
 		engine_job_arg(j, "%s", i == 2 ? j->program : FLAGS[i]);
+	for (size_t i = 0; sanitize && i < sizeof WATCHED / sizeof *WATCHED; i++)
+		engine_job_arg(j, "%s", WATCHED[i]);
+	if (sanitize)
+		engine_job_arg(j, "%s/" SANITIZE_UNIT, j->src);
+	else
+		engine_job_arg(j, "-O3");
 	engine_job_arg(j, "-ffile-prefix-map=%s=/src", j->src); /* the same bytes wherever this lies */
 	engine_job_arg(j, "-I%s", j->src);
 	engine_job_units(j, file, n, ".c");
@@ -190,7 +212,7 @@ static int run_job(const struct engine_job *j, struct engine_built *b, struct er
 	return 0;
 }
 
-static int compile(const char *dir, const struct engine_file *file, int n, const struct toolkit *t, const char *arch,
+static int compile(const char *dir, const struct engine_file *file, int n, const struct toolkit *t, const char *arch, int sanitize,
 		   struct engine_built *b, struct err *e)
 {
 	static struct engine_job j;
@@ -201,7 +223,7 @@ static int compile(const char *dir, const struct engine_file *file, int n, const
 	if (t)
 		engine_job_cuda(&j, t, arch, file, n);
 	else
-		job_c(&j, file, n);
+		job_c(&j, file, n, sanitize);
 	return run_job(&j, b, e);
 }
 
@@ -261,7 +283,7 @@ static int remember(const struct engine_built *b, struct err *e)
 	return rc;
 }
 
-static int make(struct engine_file *file, int n, const struct toolkit *t, const char *arch, const char *key,
+static int make(struct engine_file *file, int n, const struct toolkit *t, const char *arch, int sanitize, const char *key,
 		struct engine_built *b, struct err *e)
 {
 	char dir[PATH_MAX - 128];
@@ -271,18 +293,19 @@ static int make(struct engine_file *file, int n, const struct toolkit *t, const 
 	if (!mkdtemp(dir))
 		return err_sys(e, "cannot make a folder for an engine");
 	int rc = folder_fill(dir, file, n, e);
+	if (rc == 0 && sanitize)
+		rc = sanitize_unit(dir, e);
 	if (rc == 0)
-		rc = compile(dir, file, n, t, arch, b, e);
+		rc = compile(dir, file, n, t, arch, sanitize, b, e);
 	if (rc == 0 && b->ok)
 		rc = take(dir, key, b, e);
 	dir_remove(dir, &other);
 	return rc;
 }
 
-int engine_build(struct engine_file *file, int n, const char *arch, struct engine_built *b, struct err *e)
+/* *b empty, and the candidate's hash. */
+static int begin(struct engine_file *file, int n, char key[HASH_HEX], struct engine_built *b, struct err *e)
 {
-	char key[HASH_HEX], protocol[2 * PATH_MAX];
-	struct toolkit t;
 	*b = (struct engine_built){.code = "ok"};
 	for (int i = 0; i < n; i++)
 		if (!engine_file_name_ok(file[i].name))
@@ -290,15 +313,33 @@ int engine_build(struct engine_file *file, int n, const char *arch, struct engin
 	if (n < 1 || n > ENGINE_FILES)
 		return err_set(e, EX_BADINPUT, "an engine of %d files", n);
 	engine_files_sha(file, n, key);
+	return 0;
+}
+
+int engine_build_sanitized(struct engine_file *file, int n, struct engine_built *b, struct err *e)
+{
+	char key[HASH_HEX], name[HASH_HEX + 16];
+	if (begin(file, n, key, b, e))
+		return -1;
+	snprintf(name, sizeof name, "%s-sanitize", key);
+	return make(file, n, NULL, NULL, 1, name, b, e);
+}
+
+int engine_build(struct engine_file *file, int n, const char *arch, struct engine_built *b, struct err *e)
+{
+	char key[HASH_HEX], protocol[2 * PATH_MAX];
+	struct toolkit t;
+	if (begin(file, n, key, b, e))
+		return -1;
 	if (!arch)
-		return make(file, n, NULL, NULL, key, b, e);
+		return make(file, n, NULL, NULL, 0, key, b, e);
 	if (toolkit_find(&t, e) || protocol_path(protocol, e) || engine_cuda_key(&t, arch, protocol, key, e))
 		return -1;
 	if (known(key, b)) {
 		b->ok = 1;
 		return 0;
 	}
-	int rc = make(file, n, &t, arch, key, b, e);
+	int rc = make(file, n, &t, arch, 0, key, b, e);
 	return rc == 0 && b->ok ? remember(b, e) : rc;
 }
 

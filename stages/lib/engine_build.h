@@ -48,6 +48,9 @@ void engine_files_sha(struct engine_file *file, int n, char out[HASH_HEX]);
 
 /* `arch`: of the GPU that a CUDA engine is for ("sm_90a"); NULL: an engine in C. EX_NOENV: no toolkit, or one without nvcc. */
 int engine_build(struct engine_file *file, int n, const char *arch, struct engine_built *b, struct err *e);
+/* An engine in C with ASan and UBSan, which end it at the first thing they report, and no search for leaks; less optimised, lines
+ * known. Lies beside the other in engines/KEY-sanitize. Not ok also where the machine has no sanitizers. */
+int engine_build_sanitized(struct engine_file *file, int n, struct engine_built *b, struct err *e);
 void engine_built_free(struct engine_built *b);
 
 #endif

@@ -6,6 +6,7 @@
 #include "unittest_engine.h"
 
 #include "buf.h"
+#include "engine_sanitize.h"
 #include "engine_setup.h"
 #include "facts.h"
 
@@ -74,13 +75,33 @@ static int run(struct stage *s, struct engine_report *r, const char *build, stru
 	return rc;
 }
 
-static void record(struct stage *s, const struct engine_report *r)
+/* An engine in C that is right: is it clean, too? */
+static int sanitize(struct stage *s, const struct engine_report *r, struct engine_sanitized *o, struct err *e)
 {
-	if (!strcmp(r->word, "ok"))
-		verdict_set(&s->v, V_PASS, "ok", "right at %d tiny workloads, %zu ids; no sanitizers%s", r->n, r->all.tokens,
-			    r->repeats ? "" : "; not the same each time");
-	jw_str(&s->v.data, "coverage", "reduced");
-	jw_bool(&s->v.data, "sanitizers", 0);
+	struct engine_files f;
+	if (engine_files_recorded(s, stage_candidate_dir(s), &f, e))
+		return -1;
+	int rc = lane_share(&u.lane, s->trial.device, e);
+	if (rc == 0)
+		rc = engine_sanitize(&f, &u.rig, r, o, e);
+	lane_drop(&u.lane);
+	engine_files_free(&f);
+	if (rc == 0 && o->ran && !o->clean) {
+		verdict_set(&s->v, V_REJECT, "unittest.sanitizer", "%s", o->words);
+		buf_addf(&lines, "FAIL unittest.sanitizer\n%s", buf_str(&o->log));
+	} else if (rc == 0)
+		buf_addf(&lines, o->ran ? "ok   clean under AddressSanitizer and UndefinedBehaviorSanitizer\n" : "note no sanitizers: %s\n",
+			 o->words);
+	return rc;
+}
+
+static void record(struct stage *s, const struct engine_report *r, const struct engine_sanitized *o)
+{
+	if (!strcmp(r->word, "ok") && (!o->ran || o->clean))
+		verdict_set(&s->v, V_PASS, "ok", "right at %d tiny workloads, %zu ids; %s%s", r->n, r->all.tokens,
+			    o->ran ? "clean under sanitizers" : "no sanitizers", r->repeats ? "" : "; not the same each time");
+	jw_str(&s->v.data, "coverage", o->ran ? "sanitized" : "reduced");
+	jw_bool(&s->v.data, "sanitizers", o->ran);
 	jw_bool(&s->v.data, "deterministic", r->repeats);
 	engine_rig_write(r, &s->v.data);
 	snprintf(layers, sizeof layers, "%s", r->isolation);
@@ -90,6 +111,7 @@ static void record(struct stage *s, const struct engine_report *r)
 int unittest_engine(struct stage *s, const char *text, size_t len, struct checker **c, struct err *e)
 {
 	struct engine_report r = {0};
+	struct engine_sanitized o = {0};
 	char name[64];
 	if (device_class_of(s->trial.device) == DEVICE_SIM) {
 		verdict_set(&s->v, V_PASS, "ok", "simulated: nothing was run");
@@ -101,12 +123,15 @@ int unittest_engine(struct stage *s, const char *text, size_t len, struct checke
 		rc = engine_setup_key(s, name, c, &u, e);
 	if (rc == 0)
 		rc = run(s, &r, "engine", e);
+	if (rc == 0 && !u.spec->cuda && !strcmp(r.word, "ok"))
+		rc = sanitize(s, &r, &o, e);
 	if (rc == 0)
-		record(s, &r);
+		record(s, &r, &o);
 	snprintf(name, sizeof name, "%s/unittest.log", stage_candidate_dir(s));
 	if (rc == 0)
 		rc = stage_side(s, name, buf_str(&lines), lines.len, e);
 	engine_report_free(&r);
+	engine_sanitized_free(&o);
 	engine_setup_free(&u);
 	buf_free(&lines);
 	return rc;

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 real_tree
 rm specs
-mkdir -p specs/small/baseline engines/0001 engines/0002 engines/0003/kernels engines/0005
+mkdir -p specs/small/baseline engines/0001 engines/0002 engines/0003/kernels engines/0005 engines/0006
 paced() { # DEFINE...
 	for define; do echo "#define ${define%=*} ${define#*=}"; done
 	sed '/#include "..\/..\/specs/,$d' "$root/tests/engine/paced.c"
@@ -30,6 +30,21 @@ echo 'a third faster' >engines/0003.txt
 cp -r engines/0003 engines/0004
 { paced PACE_US=2200; } >engines/0005/engine.c
 echo 'all:' >engines/0005/Makefile
+# Right, and it reads behind its memory once a batch.
+{
+	cat <<'END'
+#include <stdlib.h>
+static volatile int beside;
+static void peek(void)
+{
+	int *volatile p = malloc(4 * sizeof *p);
+	p[3] = 1;
+	beside = p[3 + p[3]];
+	free(p);
+}
+END
+	paced PACE_US=3000 | sed 's/^	moment.tv_nsec += LATE_US/	peek();&/'
+} >engines/0006/engine.c
 it() { "$bin/iterate" --SPEC=small --PROPOSER=replay --REPLY="$work/tree/engines" "$@"; }
 
 ok "an engine is not judged elsewhere" code 2 it --N=1 --RUN_GPU=loopback
@@ -40,7 +55,7 @@ ok "MODEL_DIR is refused for a problem without a model" code 2 sh -c "mv specs k
 	$bin/iterate --SPEC=vector_add --N=1 --DEVICE=sim --MODEL_DIR=/tmp; c=\$?; rm specs; mv kept specs; exit \$c"
 code() { jq -r '.verdict + " " + .reason.code' "trials/$1/promote.json"; }
 "$bin/make-checkpoint" tiny "$work/model" --seed 3 >/dev/null
-it --N=5 --MODEL_DIR="$work/model" >"$work/first" 2>&1 || cat "$work/first"
+it --N=6 --MODEL_DIR="$work/model" >"$work/first" 2>&1 || cat "$work/first"
 ok "the run is held to the checkpoint it was given" same "$(jq -r .settings.model_sha256 trials/runs/r0001/run.json)" \
 	"$(jq -r .inputs.model trials/0003/judge.json)"
 ok "the compiler's words name no folder of this machine" not grep -q "/src/\|/tmp" trials/0001/a0/guard.log
@@ -48,6 +63,11 @@ ok "... and say where" grep -q "^engine.c:1:" trials/0001/a0/guard.log
 ok "one that does not compile" same "reject compile.error" "$(code 0001)"
 ok "one that asks for sockets" same "reject guard.include" "$(code 0002)"
 ok "one with a file too many" same "reject propose.file_name" "$(code 0005)"
+ok "one that reads behind its memory" same "reject unittest.sanitizer" "$(code 0006)"
+ok "... is told what" has heap-buffer-overflow jq -r .reason.message trials/0006/a0/unittest.json
+ok "... and where" grep -Eq "in peek engine.c:[0-9]+" trials/0006/a0/unittest.log
+ok "... and nothing of this machine" not grep -Eq "$work|/tmp|/src/|/engines/|==[0-9]+==" trials/0006/a0/unittest.log
+ok "one that does not is clean" same "sanitized true" "$(jq -r '.data | "\(.coverage) \(.sanitizers)"' trials/0003/a0/unittest.json)"
 ok "the same files again" same "reject guard.duplicate" "$(code 0004)"
 # Once more from the record: the same sources, prompts and ids.
 replay() { "$bin/replay" "--TRIAL=$1" >"$work/replay" 2>&1; }
