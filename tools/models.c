@@ -297,7 +297,8 @@ int main(int argc, char **argv)
 {
 	struct tally t = {0};
 	struct err e = {0};
-	char dir[] = "/tmp/touchstone-models.XXXXXX";
+	const char *tmp = getenv("TMPDIR");
+	char dir[200];
 
 	prog_name(argv[0]);
 	for (int i = 1; i < argc; i++) {
@@ -312,6 +313,7 @@ int main(int argc, char **argv)
 	}
 	if (t.model && *t.model && !t.only)
 		die(EX_BADUSE, "MODEL= is a model of one provider: give PROVIDER=, too");
+	snprintf(dir, sizeof dir, "%.150s/touchstone-models.XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(dir))
 		die(EX_SYS, "cannot make '%s'", dir);
 	t.dir = dir;

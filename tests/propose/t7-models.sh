@@ -8,7 +8,7 @@ build_server || { echo "Bail out! no test server"; exit 1; }
 [ -x "$BIN/models" ] || { echo "1..0 # SKIP $BIN/models is not built"; exit 0; }
 KEY=sk-live-$$-abcdefgh
 unset NVIDIA_API_KEY NEBIUS_API_KEY BASETEN_API_KEY VLLM_API_KEY LLAMA_API_KEY OLLAMA_API_KEY
-HOME=$T; export HOME
+HOME=$T TMPDIR=$T/tmp; export HOME TMPDIR; mkdir "$TMPDIR"
 mkdir -p "$W"; cp -r prompts "$W/prompts"
 for p in vllm llamacpp ollama; do # nothing of this machine is asked
 	jq '.base_url="http://127.0.0.1:9/v1"' "prompts/profiles/$p.json" >"$W/prompts/profiles/$p.json"
@@ -38,7 +38,7 @@ same "the schema was sent" json_schema "$(jq -r .response_format.type "$T/sent/2
 same "the call is tiny" "1 1024" "$(jq -r '"\(.messages|length) \(.max_tokens)"' "$T/sent/2.json")"
 check "the key went to the server" grep -q "Bearer $KEY" "$T/calls"
 check "and is told nowhere" sh -c "! grep -q '$KEY' '$T/out'"
-check "nothing is left behind" sh -c "! ls -d /tmp/touchstone-models.* 2>/dev/null | grep ."
+same "nothing is left behind" "" "$(ls "$TMPDIR")"
 
 serve "{\"replies\":[$LIST,$NO,$OK]}"; point nebius
 models --PROVIDER=nebius --MODEL=vendor/m
