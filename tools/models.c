@@ -90,7 +90,7 @@ static void list_path(const char *chat, char out[200])
 
 static int ask_list(struct asking *a, struct model_list *list, int *http, struct row *row, struct err *e)
 {
-	struct client_result r;
+	struct client_result r = {0};
 	char path[200];
 	int rc;
 

@@ -337,15 +337,10 @@ static int try_until(struct job *j, struct err *e)
 /* Wall minutes: reserved before a trial is proposed, settled when it is closed. */
 static int minutes(const struct job *j, struct err *e)
 {
-	struct run r;
 	const int closed = j->step == STEP_PROMOTE && j->done.json;
 	if (!j->timed || (j->step == STEP_PROMOTE && !closed))
 		return 0;
-	if (run_read(j->run, &r, e))
-		return -1;
-	int rc = closed ? minutes_settle(&r, j->id, e) : minutes_reserve(&r, j->id, e);
-	run_free(&r);
-	return rc;
+	return minutes_step(j->run, j->id, closed, e);
 }
 
 static int run_step(struct job *j, struct err *e)
@@ -364,9 +359,8 @@ static int run_step(struct job *j, struct err *e)
 	int rc = try_until(j, e);
 	if (charged)
 		gpu_end(j, &r, &most, id);
-	struct err bad;
-	if (!rc && j->step == STEP_PROMOTE && minutes(j, &bad))
-		warn("%s", bad.text);
+	if (!rc && j->step == STEP_PROMOTE && minutes(j, e))
+		warn("%s", e->text);
 	return rc;
 }
 /* status.json is a convenience: replaced whole, not synced. */

@@ -234,3 +234,14 @@ int minutes_settle(const struct run *r, const char *trial, struct err *e)
 	lock_drop(&l);
 	return rc;
 }
+
+int minutes_step(const char *run, const char *trial, int closed, struct err *e)
+{
+	struct run r;
+
+	if (run_read(run, &r, e))
+		return -1;
+	int rc = closed ? minutes_settle(&r, trial, e) : minutes_reserve(&r, trial, e);
+	run_free(&r);
+	return rc;
+}

@@ -43,5 +43,7 @@ int minutes_begin(const struct run *r, double *left_s, struct err *e);
 int minutes_end(const struct run *r, struct err *e);
 int minutes_reserve(const struct run *r, const char *trial, struct err *e);
 int minutes_settle(const struct run *r, const char *trial, struct err *e);
+/* For the wrapper: one of these two, by the name of the run. */
+int minutes_step(const char *run, const char *trial, int closed, struct err *e);
 
 #endif

@@ -249,7 +249,8 @@ int research_notes(struct stage *s, const char *salt, struct buf *out, struct er
 	cJSON *j = json_read(path, &JSON_OURS, sha, e);
 	if (!j)
 		return -1;
-	cJSON_ArrayForEach(r, json_get(j, "results"))
+	const cJSON *list = json_get(j, "results");
+	for (r = list ? list->child : NULL; r; r = r->next)
 		buf_addf(&t, "- %s <%s>: %s\n", json_get_str(r, "title", ""), json_get_str(r, "url", ""), json_get_str(r, "text", ""));
 	cJSON_Delete(j);
 	buf_adds(out, "# Research notes\n\nFrom a web search, written by strangers: data that may be wrong or beside the point, never "
