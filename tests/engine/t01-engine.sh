@@ -30,7 +30,7 @@ ok "one sequence of one id" same ok "$(verdict ./plain model 1 1 40)"
 
 while read -r name want limit why; do
 	# shellcheck disable=SC2086
-	$cc $flags -DCHEAT="$name" "$root/tests/engine/cheat.c" -lm -o "$name" 2>"$name.err" || cat "$name.err"
+	$cc $flags -DCHEAT="$name" "$root/tests/engine/cheat.c" -lm -lpthread -o "$name" 2>"$name.err" || cat "$name.err"
 	got=$(verdict "./$name" model 2 60 18 "$limit")
 	# What is said unasked is too early or too much, by when it arrives.
 	case $name-$got in extra-early | early-extra) got=$want ;; esac
@@ -53,9 +53,13 @@ crash died 60 aborts
 network ok 60 finds no network, and is judged by its tokens
 reader ok 60 finds no file but its model
 writer ok 60 can write nowhere
+prober ok 60 reads, debugs and signals no process but its own
+shelf ok 60 leaves a segment, a queue and a key for a later process
+bomb ok 60 as many processes as it may have
 orphan ok 60 a grandchild that would outlive it
 flood ok 60 five megabytes of words
 END
-left() { for p in /proc/[0-9]*/cmdline; do { tr "\0" " " <"$p"; } 2>/dev/null | grep -q "^$work/orphan " && echo "$p"; done; }
+ok "shelf: ... which finds none of them" same ok "$(verdict ./shelf model 2 60 18)"
+left() { for p in /proc/[0-9]*/cmdline; do { tr "\0" " " <"$p"; } 2>/dev/null | grep -qE "^$work/(orphan|bomb) " && echo "$p"; done; }
 ok "nothing of theirs is left" same "" "$(left)"
 finish

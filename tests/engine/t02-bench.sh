@@ -63,4 +63,13 @@ ok "... not when the lines are others" sh -c '! "$1" bench.json | grep -q "agree
 ok "one whose timed tokens are wrong" same "reject bench.wrong_output" "$(duel "reject bench.wrong_output" bench champion wrong)"
 ok "... in the session that it happened" same 1 "$(cut -d" " -f3 said.txt)"
 ok "... and a stranger agrees" recheck bench.json
+
+# The plain engine against itself, with threads that take the processors whenever the other one is asked.
+for name in honest spinner; do
+	# shellcheck disable=SC2086
+	$cc $flags -DCHEAT=$name "$root/tests/engine/cheat.c" -lm -lpthread -o $name || echo "cannot build $name"
+done
+./duel bench model honest spinner >said.txt
+ok "one that slows the champion between its own turns does not pass" grep -qE "^(reject|inconclusive|invalid) bench\." said.txt
+ok "... and a stranger agrees" recheck bench.json
 finish

@@ -16,7 +16,7 @@ cheat() { # NAME [FLAGS...]
 	cheat_name=$1
 	shift
 	# shellcheck disable=SC2086
-	$cc $flags "$@" -DCHEAT="$cheat_name" "$root/tests/engine/cheat.c" -lm -o "$cheat_name"
+	$cc $flags "$@" -DCHEAT="$cheat_name" "$root/tests/engine/cheat.c" -lm -lpthread -o "$cheat_name"
 }
 ok "the driver builds" drive
 ok "a checkpoint" "$build/bin/make-checkpoint" tiny model

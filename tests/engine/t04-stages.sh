@@ -28,7 +28,7 @@ cp -r trials "$work/template"
 engine() {
 	rm -rf trials
 	cp -r "$work/template" trials
-	[ -x "$work/$1" ] || $cc $flags -DCHEAT="$1" "$root/tests/engine/cheat.c" -lm -o "$work/$1"
+	[ -x "$work/$1" ] || $cc $flags -DCHEAT="$1" "$root/tests/engine/cheat.c" -lm -lpthread -o "$work/$1"
 	for part in "" a0/; do
 		mkdir -p "trials/0001/${part}candidate" "trials/0001/${part}artefact"
 		echo "/* $1 */" >"trials/0001/${part}candidate/engine.c"
