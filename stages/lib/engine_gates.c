@@ -284,7 +284,11 @@ void engine_gates_write(const struct engine_range *g, const struct engine_limits
 	jw_int(w, "memory_bytes", (int64_t)l->memory);
 	jw_end(w);
 	jw_str(w, "ceilings", l->ceilings ? l->ceilings : "none");
-	jw_int(w, "memory_bytes", (int64_t)most_memory(g->s, l, RAW_CANDIDATE));
+	const int64_t memory = (int64_t)most_memory(g->s, l, RAW_CANDIDATE);
+	if (memory > 0)
+		jw_int(w, "memory_bytes", memory);
+	else
+		jw_null(w, "memory_bytes"); /* it could not be seen */
 	jw_arr(w, "workloads");
 	for (int i = 0; i < g->s->tasks; i++)
 		workload_write(g, l, i, w);

@@ -39,6 +39,17 @@ static int make(const char *tool, const char *dir, const char *shape, uint64_t s
 	return rc;
 }
 
+/* BUILD/models, made if it is not there; `tool`: make-checkpoint beside it. */
+static int models_dir(char dir[PATH_MAX], char tool[PATH_MAX], struct err *e)
+{
+	if (spawn_tool("make-checkpoint", tool, PATH_MAX, e))
+		return -1;
+	const int n = snprintf(dir, PATH_MAX, "%.*s/../models", (int)(strrchr(tool, '/') - tool), tool);
+	if (n >= PATH_MAX - 64)
+		return err_set(e, EX_BADINPUT, "the path of this program is too long");
+	return dir_make(dir, e);
+}
+
 /* BUILD/models/SHAPE-seedN, made if it is not there. */
 static int made(char dir[PATH_MAX], const char *shape, uint64_t seed, struct err *e)
 {
@@ -46,16 +57,11 @@ static int made(char dir[PATH_MAX], const char *shape, uint64_t seed, struct err
 	struct lock lock = LOCK_INIT;
 	if (strcmp(shape, "any") == 0)
 		return err_set(e, EX_NOENV, "this problem has no checkpoint of its own: MODEL_DIR= names a folder with one");
-	if (spawn_tool("make-checkpoint", tool, sizeof tool, e))
+	if (models_dir(dir, tool, e))
 		return -1;
-	char *slash = strrchr(tool, '/');
-	int n = snprintf(dir, PATH_MAX, "%.*s/../models", (int)(slash - tool), tool);
-	if (n >= PATH_MAX - 64)
-		return err_set(e, EX_BADINPUT, "the path of this program is too long");
-	if (dir_make(dir, e))
-		return -1;
+	const size_t n = strlen(dir);
 	snprintf(name, sizeof name, "%s-seed%llu", shape, (unsigned long long)seed);
-	snprintf(dir + n, PATH_MAX - (size_t)n, "/%s", name);
+	snprintf(dir + n, PATH_MAX - n, "/%s", name);
 	if (file_exists(dir))
 		return 0;
 	snprintf(name, sizeof name, "model-%s-seed%llu", shape, (unsigned long long)seed);
@@ -99,15 +105,15 @@ static int list(const char *dir, char *name[FILES], int *n, struct err *e)
 
 static int hash(const char *dir, int ours, char sha[HASH_HEX], struct err *e)
 {
-	char *name[FILES], path[PATH_MAX], one[HASH_HEX];
+	char *name[FILES], path[PATH_MAX], one[HASH_HEX], models[PATH_MAX], tool[PATH_MAX];
 	struct buf all = BUF_INIT;
-	int n = 0, rc = list(dir, name, &n, e);
+	int n = 0, rc = models_dir(models, tool, e) || list(dir, name, &n, e) ? -1 : 0;
 	for (int i = 0; i < n && rc == 0; i++) {
 		char *file = xasprintf("%s/%s", dir, name[i]);
 		if (!realpath(file, path))
 			rc = err_set(e, EX_BADINPUT, "cannot read '%s' (%s)", file, strerror(errno));
 		else
-			rc = ours ? tool_hash(path, one, e) : hash_file(path, one, e);
+			rc = tool_hash_in(ours ? NULL : models, path, one, e);
 		free(file);
 		if (rc == 0) {
 			buf_add(&all, name[i], strlen(name[i]) + 1);

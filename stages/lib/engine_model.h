@@ -7,7 +7,7 @@
  *
  * Its hash is SHA-256 over "NAME\0HASH\n" of config.json and all *.safetensors and *.safetensors.index.json, by
  * name. Every stage compares it with what the run and the stage before it recorded: one trial, one model. Hashes of files
- * in BUILD/models are remembered (tool.h); nothing is written to a folder of the user's.
+ * are remembered in BUILD/models (tool.h: by size, inode and times); nothing is written to a folder of the user's.
  *
  * The reference computes on the processor until engine_model_gpu was called.
  *

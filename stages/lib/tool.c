@@ -24,12 +24,18 @@ static void stamp(const struct stat *st, char out[LINE])
 		 (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
-static int memory_path(const char *path, char out[PATH_MAX], int dir_only)
+/* Beside the file, or (dir) in another folder, by the hash of its path. */
+static int memory_path(const char *path, const char *dir, char out[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
-	if (!slash || strlen(path) > PATH_MAX - 64)
+	char name[HASH_HEX];
+	if (!slash || strlen(path) > PATH_MAX - 64 || (dir && strlen(dir) > PATH_MAX - 128))
 		return -1;
-	snprintf(out, PATH_MAX, "%.*s/.sha%s", (int)(slash - path), path, dir_only ? "" : slash);
+	hash_hex(path, strlen(path), name);
+	if (dir)
+		snprintf(out, PATH_MAX, "%.*s/.sha/%s", PATH_MAX - 128, dir, name);
+	else
+		snprintf(out, PATH_MAX, "%.*s/.sha%s", (int)(slash - path), path, slash);
 	return 0;
 }
 
@@ -50,10 +56,11 @@ static int recall(const char *memory, const char *want, char sha[HASH_HEX])
 }
 
 /* Not synced: a lost or torn memory is computed again. */
-static void remember(const char *path, const char *memory, const char *want, const char *sha)
+static void remember(const char *memory, const char *want, const char *sha)
 {
 	char tmp[PATH_MAX + 32], dir[PATH_MAX], line[LINE + HASH_HEX];
-	if (memory_path(path, dir, 1) || (mkdir(dir, 0777) && errno != EEXIST))
+	snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(memory, '/') - memory), memory);
+	if (mkdir(dir, 0777) && errno != EEXIST)
 		return;
 	snprintf(tmp, sizeof tmp, "%s.tmp.%ld", memory, (long)getpid());
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -67,18 +74,23 @@ static void remember(const char *path, const char *memory, const char *want, con
 
 int tool_hash(const char *path, char sha[HASH_HEX], struct err *e)
 {
+	return tool_hash_in(NULL, path, sha, e);
+}
+
+int tool_hash_in(const char *dir, const char *path, char sha[HASH_HEX], struct err *e)
+{
 	struct stat st;
 	char memory[PATH_MAX], want[LINE];
 	if (stat(path, &st))
 		return err_sys(e, "cannot look at '%s'", path);
 	stamp(&st, want);
-	int known = memory_path(path, memory, 0) == 0;
+	int known = memory_path(path, dir, memory) == 0;
 	if (known && recall(memory, want, sha) == 0)
 		return 0;
 	if (hash_file(path, sha, e))
 		return -1;
 	if (known && time(NULL) - st.st_ctim.tv_sec >= 2)
-		remember(path, memory, want, sha);
+		remember(memory, want, sha);
 	return 0;
 }
 

@@ -16,6 +16,8 @@
 #include "hash.h"
 
 int tool_hash(const char *path, char sha[HASH_HEX], struct err *e);
+/* The same of any large file, `path` absolute, without a trace beside it: kept in DIR/.sha, by the hash of the path. */
+int tool_hash_in(const char *dir, const char *path, char sha[HASH_HEX], struct err *e);
 int tool_hash_self(char sha[HASH_HEX], struct err *e); /* the running program */
 
 #endif

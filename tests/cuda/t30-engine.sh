@@ -37,7 +37,10 @@ engine specs/small/baseline 6000
 engine engines/0001 6000 'int main(void) { return 0; }'
 engine engines/0002 6000 '#include <sys/socket.h>'
 engine engines/0003 6000 '#define FLIP 1'
-engine engines/0004 3500
+engine engines/0004 3500 '#include <mma.h>
+#include <cuda_bf16.h>
+#include <cuda/std/array>
+__global__ void ptx(unsigned *x) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(*x)); }'
 echo 'nearly twice as fast' >engines/0004.txt
 it() { "$bin/iterate" --SPEC=small --PROPOSER=replay --REPLY="$work/tree/engines" "$@"; }
 ok "an engine in CUDA runs on a GPU alone" code 2 it --N=1 --DEVICE=emu
