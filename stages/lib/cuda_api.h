@@ -3,7 +3,7 @@
  *
  * Programs built where no CUDA is installed run where it is: the prototypes we use are written out
  * here (driver API 12.4 and later), libcuda.so.1 is opened by cuda_open. Only worker, checker and
- * probe call that; nobody links libcuda.
+ * probe call that, and of an engine in CUDA the stages that replay it (qwen3_gpu.h); nobody links libcuda.
  *
  * cuda_open once per process, then cu.Init(0) and so on: the name without its prefix. The driver
  * stays loaded to the end: it does not like to be unloaded. EX_NOENV, with the reason, where there

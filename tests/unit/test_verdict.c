@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -394,6 +395,18 @@ static void test_tool_hash(void **state)
 	assert_true(file_exists("bin/.sha/tool"));
 	assert_int_equal(tool_hash("bin/tool", got, &e), 0);
 	assert_string_equal(got, want);
+	/* somebody else's file leaves its trace with us */
+	char path[PATH_MAX], kept[HASH_HEX];
+	assert_non_null(realpath("bin/tool", path));
+	hash_hex(path, strlen(path), kept);
+	char *memory = xasprintf("kept/.sha/%s", kept);
+	assert_int_equal(dir_make("kept", &e), 0);
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(tool_hash_in("kept", path, got, &e), 0);
+		assert_string_equal(got, want);
+		assert_true(file_exists(memory));
+	}
+	free(memory);
 	FILE *f = fopen("bin/tool", "r+"); /* in place, same size, old mtime put back */
 	assert_non_null(f);
 	fputs("TOOL3", f);
