@@ -122,8 +122,11 @@ static int sweep_from(struct stage *s, struct proposal *p, struct engine_files *
 	struct buf *text = engine_files_find(start, engine_main(p->engine->cuda));
 	if (!text)
 		return err_set(e, EX_BADINPUT, "the engine at the run's start is in another language than the problem's");
-	if (engine_tunables_parse(buf_str(text), text->len, &t, e))
-		return -1;
+	/* a model may have written them */
+	if (engine_tunables_parse(buf_str(text), text->len, &t, e)) {
+		proposal_reject(s, p, "propose.space_done", "the engine's tunables cannot be read: %.200s", e->text);
+		return 0;
+	}
 	const int at = pick(s, start, &t, e);
 	if (at == -2)
 		return -1;

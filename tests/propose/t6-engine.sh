@@ -195,5 +195,8 @@ sweep() { make iterate SPEC=space PROPOSER=sweep N="$1" NEW=1 >"$T/out" 2>&1; }
 sweep 2; sweep 3
 same "a second sweep takes what the first has left" 4 "$(cat trials/*/a0/candidate/engine.c | grep '^#define BROKEN [1-4]' | sort -u | wc -l | tr -d ' ')"
 same "and then there is nothing left" propose.space_done "$(codes "$(ls trials/*/promote.json | tail -n 1)")"
+sed -i 's/tune: 0 1 2 3 4/tune: 0 1 two/' specs/space/baseline/engine.c; sweep 1
+same "tunables that cannot be read are none to sweep" "0 propose.space_done the engine's tunables cannot be read: engine.c:2: the values to try are integers with blanks between them" \
+	"$? $(jq -r '"\(.reason.code) \(.reason.message)"' "$(ls trials/*/a0/propose.json | tail -n 1)")"
 cd "$ROOT" || exit 1
 done_testing
