@@ -20,6 +20,7 @@
 #include "../stages/lib/run.h"
 #include "../stages/lib/spawn.h"
 #include "../stages/lib/tool.h"
+#include "../stages/lib/toolkit.h"
 #include "../stages/lib/verdict.h"
 
 #include <dirent.h>
@@ -216,7 +217,9 @@ static void cpu_name(char out[128])
 static void put_environment(const struct freeze *f, struct jsonw *w)
 {
 	struct utsname u;
-	char cpu[128], compiler[128];
+	struct toolkit kit;
+	struct err none;
+	char cpu[128], compiler[128], version[32];
 	cpu_name(cpu);
 	version_of("gcc", compiler);
 	jw_obj(w, "environment");
@@ -233,6 +236,10 @@ static void put_environment(const struct freeze *f, struct jsonw *w)
 		jw_str(w, "gpu", f->gpu.facts.name);
 		jw_str(w, "arch", f->gpu.arch);
 		jw_str(w, "driver", f->gpu.driver_version);
+		if (toolkit_find(&kit, &none) == 0) {
+			snprintf(version, sizeof version, "%d.%d", kit.major, kit.minor);
+			jw_str(w, "toolkit", version);
+		}
 	}
 	jw_str(w, "isolation", f->z.report.isolation);
 	jw_end(w);

@@ -61,10 +61,15 @@ ok "timed: others on the card were looked for" jq -e '.data.states | length > 0'
 ok "... memory of the card is on record" jq -e '.data.engine.workloads[0].candidate.gpu_bytes >= 0' $bench
 ok "... and how near it came to the card's measured ceilings" jq -e '.data.engine.ceilings == "measured" and
 	(.data.engine.workloads[0].candidate | .of_floor > 0 and .of_floor < 1)' $bench
+ok "replay judges it again" has "judge       same: pass ok" "$bin/replay" --TRIAL=0004
+ok "... and agrees" has agrees "$bin/replay" --TRIAL=0004
 ok "it is kept, or the machine was too busy to say" jq -e '.verdict == "pass" or (.reason.code | test("spread|invalid_env|inconclusive"))' trials/0004/promote.json
 ok "a stranger agrees with its timing" "$bin/recheck" $bench
-[ "$(code 0004)" != "pass ok" ] || {
+[ "$(jq -r .verdict trials/0004/promote.json)" != pass ] || {
 	ok "a champion of that GPU" cmp trials/0004/candidate/engine.cu champion/small/fake-gpu-tests/engine.cu
+	ok "it is frozen there" "$bin/freeze" --SPEC=small --OUT="$work/frozen"
+	ok "... with what it was timed on" jq -e '.environment.gpu != null and (.environment.toolkit | test("^1[0-9]")) and .environment.arch == "'"$(jq -r .device.arch $judge)"'" and
+		(.files | has("engine.cu")) and .times.score_tokens_s.champion > 0' "$work/frozen/FREEZE.json"
 	ok "status names its file" has engine.cu "$bin/status" --champion
 }
 # The rest of the table is tests/engine/t08-check.sh's; here it takes too long.
