@@ -42,7 +42,7 @@ engine engines/0004 3500 '#include <mma.h>
 #include <cuda/std/array>
 __global__ void ptx(unsigned *x) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(*x)); }'
 echo 'nearly twice as fast' >engines/0004.txt
-it() { "$bin/iterate" --SPEC=small --PROPOSER=replay --REPLY="$work/tree/engines" "$@"; }
+it() { "$bin/iterate" --SPEC=small --PROPOSER=replay --REPLY=engines "$@"; }
 ok "an engine in CUDA runs on a GPU alone" code 2 it --N=1 --DEVICE=emu
 it --N=4 >"$work/first" 2>&1 || cat "$work/first"
 code() { jq -r '.verdict + " " + .reason.code' "trials/$1/promote.json"; }
@@ -71,6 +71,13 @@ ok "a stranger agrees with its timing" "$bin/recheck" $bench
 	ok "... with what it was timed on" jq -e '.environment.gpu != null and (.environment.toolkit | test("^1[0-9]")) and .environment.arch == "'"$(jq -r .device.arch $judge)"'" and
 		(.files | has("engine.cu")) and .times.score_tokens_s.champion > 0' "$work/frozen/FREEZE.json"
 	ok "status names its file" has engine.cu "$bin/status" --champion
+	BUILD=$build
+	export BUILD
+	ok "it ships, files and evidence" "$root/tools/ship" --DEVICE=fake-gpu-tests
+	ok "... with all of its files" cmp trials/0004/candidate/kernels/wait.cuh champion/shipped/fake-gpu-tests/small/kernels/wait.cuh
+	ok "... and its times" grep -q "^| two | 2 / 4 / 16 |" champion/shipped/fake-gpu-tests/small/README.md
+	echo >>champion/shipped/fake-gpu-tests/small/engine.cu
+	ok "one that was changed is told" has "engine.cu is not that of trial 0004" "$root/tools/ship" --check
 }
 # The rest of the table is tests/engine/t08-check.sh's; here it takes too long.
 "$bin/check" --SPEC=small >"$work/table" 2>&1 &
