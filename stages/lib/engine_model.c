@@ -107,13 +107,16 @@ static int hash(const char *dir, int ours, char sha[HASH_HEX], struct err *e)
 {
 	char *name[FILES], path[PATH_MAX], one[HASH_HEX], models[PATH_MAX], tool[PATH_MAX];
 	struct buf all = BUF_INIT;
-	int n = 0, rc = models_dir(models, tool, e) || list(dir, name, &n, e) ? -1 : 0;
+	struct err none;
+	/* a program outside of a build folder has no place to remember hashes in */
+	const int remembers = !ours && models_dir(models, tool, &none) == 0;
+	int n = 0, rc = list(dir, name, &n, e);
 	for (int i = 0; i < n && rc == 0; i++) {
 		char *file = xasprintf("%s/%s", dir, name[i]);
 		if (!realpath(file, path))
 			rc = err_set(e, EX_BADINPUT, "cannot read '%s' (%s)", file, strerror(errno));
 		else
-			rc = tool_hash_in(ours ? NULL : models, path, one, e);
+			rc = ours || remembers ? tool_hash_in(ours ? NULL : models, path, one, e) : hash_file(path, one, e);
 		free(file);
 		if (rc == 0) {
 			buf_add(&all, name[i], strlen(name[i]) + 1);

@@ -313,17 +313,27 @@ static void test_who(void **state)
 	(void)state;
 	assert_int_equal(gpu_who_bin(bin, sizeof bin), 0);
 	assert_int_equal(gpu_who(getpid(), bin), GPU_WHO_OURS);
-	pid_t child = fork();
-	if (!child) {
-		execl("/bin/sleep", "sleep", "20", (char *)NULL);
+	int fd[2];
+	pid_t child, grandchild = 0;
+	assert_int_equal(pipe(fd), 0);
+	if (!(child = fork())) {
+		if (!(grandchild = fork()))
+			execl("/bin/sleep", "sleep", "20", (char *)NULL);
+		if (grandchild && write(fd[1], &grandchild, sizeof grandchild) == sizeof grandchild)
+			execl("/bin/sleep", "sleep", "20", (char *)NULL);
 		_exit(1);
 	}
+	assert_int_equal(read(fd[0], &grandchild, sizeof grandchild), sizeof grandchild);
 	usleep(100000);
-	assert_int_equal(gpu_who(child, bin), GPU_WHO_FOREIGN); /* also a child of ours */
-	assert_int_equal(gpu_who(getpid(), "/usr/bin/"), GPU_WHO_FOREIGN);
+	assert_int_equal(gpu_who(child, bin), GPU_WHO_OURS); /* as an engine that a stage started */
+	assert_int_equal(gpu_who(grandchild, bin), GPU_WHO_FOREIGN); /* what that one starts is not */
+	assert_int_equal(gpu_who(getpid(), "/etc/"), GPU_WHO_FOREIGN);
+	kill(grandchild, SIGKILL);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(gpu_who(child, bin), GPU_WHO_GONE);
+	close(fd[0]);
+	close(fd[1]);
 	assert_int_equal(gpu_who(0, bin), GPU_WHO_GONE);
 }
 
