@@ -14,7 +14,7 @@
 #include "lib/aa.h"
 #include "lib/bench_engine.h"
 #include "lib/contest.h"
-#include "lib/engine_setup.h"
+#include "lib/engine_problem.h"
 #include "lib/lane.h"
 #include "lib/rig.h"
 #include "lib/rig_profile.h"

@@ -10,7 +10,7 @@
  */
 #include "lib/defence.h"
 #include "lib/duplicate.h"
-#include "lib/engine_setup.h"
+#include "lib/engine_problem.h"
 #include "lib/facts.h"
 #include "lib/file.h"
 #include "lib/gpu.h"

@@ -9,7 +9,7 @@
  */
 #include "buf.h"
 #include "checker_call.h"
-#include "engine_setup.h"
+#include "engine_problem.h"
 #include "gpu.h"
 #include "judge_engine.h"
 #include "lane.h"

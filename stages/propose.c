@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/engine_setup.h"
+#include "lib/engine_problem.h"
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/propose_engine.h"

@@ -10,7 +10,7 @@
 #include "buf.h"
 #include "checker_call.h"
 #include "defence.h"
-#include "engine_setup.h"
+#include "engine_problem.h"
 #include "gpu.h"
 #include "lane.h"
 #include "plan.h"

@@ -10,7 +10,7 @@
 #include "buf.h"
 #include "checker_call.h"
 #include "engine_files.h"
-#include "engine_setup.h"
+#include "engine_problem.h"
 #include "file.h"
 #include "image.h"
 #include "json.h"

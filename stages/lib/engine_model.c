@@ -8,7 +8,6 @@
 #include "buf.h"
 #include "file.h"
 #include "lock.h"
-#include "qwen3_gpu.h"
 #include "spawn.h"
 #include "tool.h"
 
@@ -147,18 +146,10 @@ int engine_model_open(struct engine_model *m, const char *dir, const char *shape
 	return qwen3_open(&m->model, m->dir, e);
 }
 
-int engine_model_gpu(struct engine_model *m, const char *gpu, struct err *e)
-{
-	if (m->gpu)
-		return 0;
-	if (gpu)
-		setenv("CUDA_VISIBLE_DEVICES", gpu, 1); /* before the driver looks */
-	return qwen3_gpu_open(&m->gpu, &m->model, e);
-}
-
 void engine_model_close(struct engine_model *m)
 {
-	qwen3_gpu_close(m->gpu);
+	if (m->gpu)
+		m->gpu_close(m->gpu);
 	m->gpu = NULL;
 	qwen3_close(&m->model);
 }

@@ -32,6 +32,7 @@ struct engine_model {
 	char sha[HASH_HEX];
 	struct qwen3 model;
 	struct qwen3_gpu *gpu; /* the reference computes there; NULL: on the processor */
+	void (*gpu_close)(struct qwen3_gpu *); /* private */
 };
 
 /* `dir`: the user's folder, or NULL; then shape ("tiny") and seed. `expect`: the hash on record, or NULL. EX_BADINPUT: no

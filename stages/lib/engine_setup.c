@@ -7,25 +7,13 @@
 
 #include "buf.h"
 #include "engine_files.h"
+#include "engine_problem.h"
 #include "facts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int engine_problem(const struct stage *s, struct buf *text, struct err *e)
-{
-	enum spec_kind kind = SPEC_KERNEL;
-	if (run_spec_read(&s->run, "spec.json", 1 << 20, text, NULL, e) ||
-	    spec_kind(buf_str(text), text->len, &kind, e)) {
-		buf_free(text);
-		return -1;
-	}
-	if (kind == SPEC_KERNEL)
-		buf_free(text);
-	return kind == SPEC_ENGINE;
-}
 
 /* The hash of the model that this trial or run is held to; NULL when nobody has named one yet. */
 static const char *model_on_record(struct stage *s)
@@ -64,24 +52,6 @@ static int find_candidate(struct stage *s, struct err *e)
 	const int rc = engine_files_stage(s, &f, e);
 	engine_files_free(&f);
 	return rc;
-}
-
-void engine_on_host(struct stage *s)
-{
-	if (device_class_of(s->trial.device) != DEVICE_EMU)
-		return;
-	s->v.emulated = 0;
-	cJSON_Delete(s->v.device);
-	s->v.device = cJSON_CreateObject();
-	cJSON_AddStringToObject(s->v.device, "kind", "host");
-}
-
-int engine_device(const struct stage *s, const struct engine_spec *p, struct err *e)
-{
-	const enum device_class c = device_class_of(s->trial.device);
-	if (c == DEVICE_SIM || c == (p->cuda ? DEVICE_CUDA : DEVICE_EMU))
-		return 0;
-	return err_set(e, EX_NOENV, "an engine in %s does not run on %s", p->cuda ? "CUDA" : "C", s->trial.device);
 }
 
 int engine_setup(struct stage *s, const char *text, size_t len, const char *artefact, struct engine_setup *u,

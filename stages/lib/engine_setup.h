@@ -37,15 +37,6 @@ struct engine_setup {
 	struct gpu gpu;
 };
 
-/* Does this run have an engine problem? 1: yes, and `text` is its spec.json as pinned; 0: no, and `text` is empty; -1. */
-int engine_problem(const struct stage *s, struct buf *text, struct err *e);
-
-/* An engine in C is no emulation of anything: its times are those of this processor. On emu: not emulated, {"kind": "host"}. */
-void engine_on_host(struct stage *s);
-
-/* 0, or EX_NOENV: the trial's device is not one for this language. */
-int engine_device(const struct stage *s, const struct engine_spec *p, struct err *e);
-
 /* `text`: spec.json as pinned. `artefact`: file name below artefact/, "engine"; NULL: spec and candidate alone, nothing is
  * run. */
 int engine_setup(struct stage *s, const char *text, size_t len, const char *artefact, struct engine_setup *u,

@@ -7,7 +7,7 @@
 
 #include "duplicate.h"
 #include "engine_given.h"
-#include "engine_setup.h"
+#include "engine_problem.h"
 #include "engine_tunables.h"
 #include "file.h"
 #include "json.h"

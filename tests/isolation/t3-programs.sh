@@ -24,7 +24,8 @@ holds() { # holds FUNCTION: programs that contain it
 }
 same "libcurl is linked by the client alone" client "$(linked libcurl)"
 same "the driver, NVRTC and NVML are linked by nobody" "" "$(linked libcuda)$(linked libnvrtc)$(linked libnvidia)"
-same "the driver can be opened by these" "bare checker probe worker" "$(holds cuda_open)"
+# bench, check, freeze, judge and unittest replay what engines in CUDA say (stages/lib/qwen3_gpu.h)
+same "the driver can be opened by these" "bare bench check checker freeze judge probe unittest worker" "$(holds cuda_open)"
 same "NVML by the probe" probe "$(holds nvml_open)"
 same "NVRTC by the box" box "$(holds nvrtc_main)"
 same "a key file can be read by the client" client "$(holds secret_read)"
