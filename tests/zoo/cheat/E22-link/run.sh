@@ -6,5 +6,6 @@ echo "not the judge's" >other
 rm -f "trials/$id/a0/guard.json" "trials/$id/a0/$WHERE"
 ln -s "$PWD/other" "trials/$id/a0/$WHERE"
 "$bin/guard" "trials/$id/a0/guard.json" >step.log 2>&1
-[ "$WHERE" = guard.json ] || [ "$(verdict guard)" = pass ] || broken "guard did not do its work: $(cat step.log)"
+# with one rule off the other one stops guard, which then says so and writes nothing
+[ "$WHERE" = guard.json ] || [ "$(verdict guard)" = pass ] || [ "${TS_OFF:-}" ] || broken "guard did not do its work: $(cat step.log)"
 if [ "$(cat other)" = "not the judge's" ]; then echo kept; else echo through; fi
