@@ -86,14 +86,25 @@ static const char *engine_times(const struct plan *p, int from, int n, int w, in
 	return k > 1 && m - t_value(0.95, k - 1) * spread(r, k) / sqrt(k) > log(limit) ? "reject" : "inconclusive";
 }
 
+/* In parts of each session's median. */
 static double engine_spread(int from, int n, int w, unsigned arm)
 {
-	static double x[MAXC];
-	const int k = engine_pick(-1, from, n, w, arm, 2, 2, x);
-	if (k == 0)
+	static double x[MAXC], part[MAXC];
+	int total = 0;
+	for (int s = from; s < from + n; s++) {
+		int k = engine_pick(s, 0, 0, w, arm, 2, 2, part);
+		if (k > MAXC - total)
+			k = MAXC - total;
+		for (int i = 0; i < k; i++)
+			x[total + i] = part[i];
+		const double m = k ? middle(part, k) : NAN;
+		for (int i = 0; i < k; i++)
+			x[total++] /= m;
+	}
+	if (total == 0)
 		return NAN;
-	order(x, k);
-	return (x[(int)ceil(0.9 * k) - 1] - x[(int)ceil(0.1 * k) - 1]) / middle(x, k);
+	order(x, total);
+	return x[(int)ceil(0.9 * total) - 1] - x[(int)ceil(0.1 * total) - 1];
 }
 
 /* Below what the machine can do? */

@@ -43,11 +43,21 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double spread(double *x, size_t n)
+/* x: room for all samples. */
+static double spread(const struct engine_range *g, int workload, enum raw_arm arm, enum raw_phase phase, double *x)
 {
+	size_t n = 0;
+	for (int i = g->first; i < g->first + g->n; i++) {
+		const size_t k = pick(g, i, workload, arm, phase, ENGINE_GATED, x + n);
+		const double middle = k ? stats_median(x + n, k) : NAN;
+		for (size_t j = n; j < n + k; j++)
+			x[j] /= middle;
+		n += k;
+	}
+	if (n == 0)
+		return NAN;
 	qsort(x, n, sizeof *x, ascending);
-	const size_t hi = (size_t)ceil(0.9 * (double)n) - 1, lo = (size_t)ceil(0.1 * (double)n) - 1;
-	return (x[hi] - x[lo]) / stats_median(x, n);
+	return x[(size_t)ceil(0.9 * (double)n) - 1] - x[(size_t)ceil(0.1 * (double)n) - 1];
 }
 
 /* Where the times of an arm are: the baseline runs in the anchor's pairs. */
@@ -69,11 +79,11 @@ struct engine_times engine_times_of(const struct engine_range *g, int workload, 
 	t.n = (int)n;
 	if (n > 0) {
 		t.total = stats_median(x, n);
-		t.spread = spread(x, n);
 		pick(g, -1, workload, arm, phase, ENGINE_TTFT, x);
 		t.ttft = stats_median(x, n);
 		pick(g, -1, workload, arm, phase, ENGINE_TPOT, x);
 		t.tpot = g->s->task[workload].steps > 1 ? stats_median(x, n) : NAN;
+		t.spread = spread(g, workload, arm, phase, x);
 	}
 	free(x);
 	return t;
@@ -151,7 +161,7 @@ static int gate_spread(const struct engine_range *g, const struct engine_limits 
 	t->kind = machine ? V_INVALID : V_REJECT;
 	t->code = machine ? t->confirming ? "confirm.invalid_env" : "bench.invalid_env"
 			  : t->confirming ? "confirm.spread" : "bench.spread";
-	snprintf(t->message, sizeof t->message, "workload %s: times spread over %.0f %% of their median%s", t->name[i], 100 * own,
+	snprintf(t->message, sizeof t->message, "workload %s: times spread over %.0f %% of their session's median%s", t->name[i], 100 * own,
 		 machine ? ", the champion's as well" : "");
 	return -1;
 }

@@ -8,8 +8,10 @@
  * of r_k is at most ln(limit). Surely broken: its one-sided 95 % lower bound is above. Between the two nothing is certain:
  * inconclusive.
  *
- * Spread of an arm at a workload: (90th - 10th percentile) / median of its measured times, all sessions together.
- * A candidate beyond the gate where the champion is not is rejected; where both are, it was the machine.
+ * Spread of an arm at a workload: 90th - 10th percentile of its measured times, each in parts of the median of its session, all
+ * sessions together. What differs from session to session is in the interval of the ratio, and on a processor that others
+ * use it is the processor's: on two virtual cores an engine took 55 ms in one session and 33 in another. A candidate beyond the
+ * gate where the champion is not is rejected; where both are, it was the machine.
  *
  * Memory: the most of any process of the candidate: its resident set, as the kernel counted it; of an engine in CUDA what it
  * held of the GPU's (engine_memory.h). Where that could not be seen nothing is gated, and the record says so.

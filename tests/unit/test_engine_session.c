@@ -26,6 +26,7 @@ struct fake {
 	double speed[RAW_ARMS];        /* 1: as the native one */
 	double first[RAW_ARMS];        /* factor of the first step alone; 0: 1 */
 	int stall;                     /* every n-th batch of the candidate takes half as long again; 0: none */
+	double drift;                  /* with `lasting`: the machine is so much slower in every other session; 0: it is not */
 	int wrong_at;                  /* the candidate's n-th batch has a token wrong; 0: none */
 	enum raw_arm wrong_arm;
 	enum engine_outcome at_close;  /* of the candidate */
@@ -69,6 +70,8 @@ static int fake_ask(void *ctx, enum raw_arm arm, struct engine_batch *b, enum en
 	double x = exp(f->sd * noise_normal(&f->rng)) / f->speed[arm];
 	if (f->stall && arm == RAW_CANDIDATE && f->asked[arm] % f->stall == 0)
 		x *= 1.5;
+	if (f->drift > 0 && (f->opened - 1) / 3 % 2)
+		x *= f->drift;
 	for (int t = 0; t < b->steps; t++) {
 		b->stamp[t] = (int64_t)(x * (1e7 * (f->first[arm] > 0 ? f->first[arm] : 1) + 1e6 * t));
 		for (int i = 0; i < b->batch; i++)
@@ -342,6 +345,17 @@ static void test_confirmation(void **state)
 	tear_down(&b);
 }
 
+/* A processor at another clock in every other session: no fault of an engine, which is as steady as the one beside it. */
+static void test_drift(void **state)
+{
+	(void)state;
+	struct fake f = engines(23, 1.32, 1.2);
+	f.lasting = 1, f.sd = 0.01, f.drift = 1.6;
+	expect(f, V_PASS, "ok", 0);
+	f.stall = 3, f.speed[RAW_CANDIDATE] = 2.4;
+	expect(f, V_REJECT, "bench.spread", 0);
+}
+
 /* One process of each arm in a session: what that costs, and that it says the same. */
 static void test_lasting(void **state)
 {
@@ -414,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_decisions),       cmocka_unit_test(test_gates),
 		cmocka_unit_test(test_wrong_tokens),    cmocka_unit_test(test_prompts_and_replay),
 		cmocka_unit_test(test_score),           cmocka_unit_test(test_confirmation),
+		cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_lasting),         cmocka_unit_test(test_floor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
