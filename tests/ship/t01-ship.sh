@@ -39,11 +39,13 @@ ok "three trials run" has 'run r0001 is done' make iterate SPEC=rmsnorm DEVICE=e
 champion=$(jq -r 'select(.kept) | .trial' trials/log.jsonl | tail -n 1)
 mv "$work/tree" "$work/maker"
 real_tree
+sed -i 's#"settings": {#&"reply": "/somewhere/else/replies", #' "$work/maker/trials/runs/r0001/run.json"
 ok "ship takes a finished tree" has "champion/shipped/emu/rmsnorm: trial $champion" make ship DEVICE=emu FROM="$work/maker"
 here=champion/shipped/emu/rmsnorm
 ok "the champion's kernel lies ready" cmp "$work/maker/trials/$champion/candidate/kernel.cu" $here/kernel.cu
 ok "all its verdicts came along" same 14 "$(find $here/record/trials/"$champion" -name '*.json' | grep -c -E \
 	'/(propose|guard|unittest|tune|judge|bench|confirm|promote).json')"
+ok "of a path to replies the last part alone" same replies "$(jq -r .settings.reply $here/record/trials/runs/r0001/run.json)"
 ok "no run key" same "" "$(find champion reports -name key)"
 ok "no emulated builds" same "" "$(find champion -name 'emu-*')"
 ok "every closed trial has its line" same 3 "$(wc -l <$here/log.jsonl)"
