@@ -121,11 +121,13 @@ static void take_log(struct engine_built *b, const struct engine_job *j, struct 
 
 #define SANITIZE_UNIT "sanitize.c" /* no name that an engine's file can have */
 
-/* Its memory is its own until it ends, and a leak is told by looking at other processes' memory: not where it runs. */
+/* Its memory is its own until it ends, and a leak is told by looking at other processes' memory: not where it runs. Shadow
+ * memory bears no limit on address space, so the runtime looks at what is resident, ten times a second. */
 static int sanitize_unit(const char *dir, struct err *e)
 {
 	static const char text[] = "const char *__asan_default_options(void);\n"
-				   "const char *__asan_default_options(void) { return \"detect_leaks=0:exitcode=77\"; }\n";
+				   "const char *__asan_default_options(void) { return \"detect_leaks=0:exitcode=77:"
+				   "hard_rss_limit_mb=4096\"; }\n";
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/src/" SANITIZE_UNIT, dir);
 	return file_write(path, text, sizeof text - 1, 0644, e);

@@ -2,7 +2,7 @@
  * engine_sanitize.h - an engine in C once more, built with ASan and UBSan: does it touch what is not its own?
  *
  * The engine has passed its tiny workloads before (report); the build with sanitizers is asked the first batch of each again,
- * confined like any engine but for the limit of its memory, which shadow memory does not bear. Only what a sanitizer
+ * confined like any engine but for the limit of its memory, which shadow memory does not bear: the runtime ends it at 4 GiB. Only what a sanitizer
  * reports counts: an engine that is merely slower there, or a machine on which they do not start, is noted.
  *
  *   engine_sanitize -> o.ran, o.clean, o.words, o.log -> engine_sanitized_free
