@@ -284,10 +284,10 @@ static const struct playbook_item *other_item(const struct playbook *b, int turn
 static void widened(const struct proposal *p, struct buf *out)
 {
 	const struct plateau *w = &p->plateau;
-	const struct playbook_item *i = other_item(p->book, w->widen);
 
 	if (!w->widen)
 		return;
+	const struct playbook_item *i = other_item(p->book, w->widen);
 	buf_addf(out, "# Widen\n\nThe last %d trials in a row were not kept: small steps from here lead nowhere. Propose something of "
 		 "another kind than the trials above", w->dry);
 	if (i)
